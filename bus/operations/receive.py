@@ -1,0 +1,174 @@
+"""Receiving: collect what is unread, claim what is shared, mark what was flushed.
+
+Kept true: nothing is marked before it was printed and flushed; what a result showed is
+marked exactly, no more; an item of a shared box is shown to one reader at a time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bus import crash, limits, process
+from bus.operations.outcome import Outcome, Receipt
+from bus.records import Record
+from bus.rules import visible
+from bus.store import agents, db, events, mail, members, rooms, wakes
+from bus.store.mail import Item
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Any
+
+    from bus.operations.enter import Context
+    from bus.store.db import Bus
+    from bus.store.events import Event
+
+OVERHEAD = 400  # bytes of JSON around the body of an event
+
+
+class Batch(Record):
+    """Unread events as a whole, oldest first; `more` says that the next look has more."""
+
+    items: list[Item]
+    more: bool
+
+    def claims_needed(self, me: str) -> bool:
+        """Is something from a box that others read as well?"""
+        return any(item.box is not None and item.box != me for item in self.items)
+
+
+def boxes(con: sqlite3.Connection, me: str) -> list[str]:
+    """The boxes an agent reads: its own and its station's."""
+    known = agents.get(con, me)
+    if known is None or known.kind != "harness" or not known.station:
+        return [me]
+    return [me, mail.station_box(known.station)]
+
+
+def look(con: sqlite3.Connection, me: str, *, limit: int | None = None) -> Batch:
+    """What is unread, at most 500 events or 1 MiB. Writes nothing."""
+    most = min(limit or limits.RESULT_EVENTS, limits.RESULT_EVENTS)
+    items: list[Item] = []
+    size = 0
+    for item in mail.unread(con, me, boxes(con, me), most + 1):
+        size += len(item.event.body.encode()) + OVERHEAD
+        if len(items) == most or (items and size > limits.RESULT_BYTES):
+            return Batch(items, more=True)
+        items.append(item)
+    return Batch(items, more=False)
+
+
+def claim(bus: Bus, me: str, batch: Batch, route: str, now: int) -> Batch:
+    """Before printing: take what comes from shared boxes, or leave it to who was faster."""
+    if not batch.claims_needed(me):
+        return batch
+    known = agents.get(bus.con, me)
+    attempt = wakes.Attempt(
+        agent=me,
+        generation=known.generation if known else 1,
+        route=route,
+        by=process.anchor(os.getpid()),
+        upto=batch.items[-1].event.seq,
+        at=now,
+    )
+    with db.Write(bus.con) as con:
+        wake = wakes.begin(con, attempt)
+        kept = [item for item in batch.items if item.box in (None, me) or _taken(con, item, me, wake)]
+        if all(item.box in (None, me) for item in kept):
+            wakes.close(con, wake, now)
+    return Batch(kept, batch.more)
+
+
+def _taken(con: sqlite3.Connection, item: Item, me: str, wake: int) -> bool:
+    """Cover one shared row by this wake, unless another agent's wake covers it."""
+    box = item.box or ""
+    if mail.cover(con, box, [item.event.seq], wake):
+        return True
+    holder = wakes.claimed_by(con, [item.event.seq], box).get(item.event.seq)
+    return holder is not None and holder.agent == me
+
+
+def unclaim(bus: Bus, me: str, told: Receipt | None, now: int) -> None:
+    """A result that nobody could read: give back at once what it had claimed of shared boxes."""
+    shared = [row for row in (told.mail if told is not None else []) if row[0].startswith("station:")]
+    if not shared:
+        return
+    with db.Write(bus.con) as con:
+        for box, seq in shared:
+            holder = wakes.claimed_by(con, [seq], box).get(seq)
+            if holder is not None and holder.agent == me:
+                wakes.close(con, holder.id, now)
+
+
+def receipt(batch: Batch, me: str, route: str) -> Receipt:
+    """What is to be marked once the batch was flushed."""
+    cursors: dict[int, int] = {}
+    for item in batch.items:
+        if item.event.public:
+            cursors[item.event.room] = max(item.event.seq, cursors.get(item.event.room, 0))
+    rows = [(item.box, item.event.seq) for item in batch.items if item.box is not None]
+    return Receipt(agent=me, route=route, mail=rows, cursors=cursors)
+
+
+def shown(con: sqlite3.Connection, me: str, found: list[Event]) -> list[dict[str, Any]]:
+    """Events as JSON."""
+    addressed = mail.boxes_of(con, [event.seq for event in found])
+    paths = {room.id: room.path for room in rooms.every(con)} if any(event.room for event in found) else {}
+    return [visible.shown(event, me, addressed.get(event.seq, []), paths) for event in found]
+
+
+def settle(bus: Bus, told: Receipt | None, now: int) -> None:
+    """Mark what was flushed: mail received, cursors moved, wakes seen, one row for the log.
+
+    Raises what a busy or broken store raises; the events then simply come again.
+    """
+    if told is None or told.empty():
+        return
+    crash.point("after_flush")
+    with db.Write(bus.con) as con:
+        done = mail.receive(con, told.mail, told.agent, now)
+        wakes.seen(con, done, now)
+        for room, seq in told.cursors.items():
+            members.move_cursor(con, told.agent, room, seq)
+        for draft in told.notices:
+            seq, _ = events.append(con, draft.replace(at=now))
+            mail.post(con, seq, [told.agent], mail.NO_WAKE)
+            mail.receive(con, [(told.agent, seq)], told.agent, now)
+        _log(con, told, now)
+    crash.point("after_mark")
+
+
+def _log(con: sqlite3.Connection, told: Receipt, now: int) -> None:
+    """The row of the wake log: a wait that returned cost a turn, a look that the agent asked for did not."""
+    known = agents.get(con, told.agent)
+    if known is None or not (told.mail or told.cursors):
+        return
+    agents.touch(con, told.agent, now)
+    upto = max([seq for _, seq in told.mail] + list(told.cursors.values()))
+    attempt = wakes.Attempt(
+        agent=told.agent,
+        generation=known.generation,
+        route=told.route,
+        by=None,
+        upto=upto,
+        at=now,
+        state="sent",
+        shown={"mail": told.mail, "cursors": told.cursors},
+        seen_at=now,
+    )
+    wakes.begin(con, attempt)
+
+
+def inbox(ctx: Context, *, peek: bool = False, limit: int | None = None) -> Outcome:
+    """Drain the unread mail without blocking, or only look at it. No membership is needed."""
+    con = ctx.bus.con
+    batch = look(con, ctx.me, limit=limit)
+    if not peek:
+        batch = claim(ctx.bus, ctx.me, batch, "inbox", ctx.now)
+    found = [item.event for item in batch.items]
+    result: dict[str, Any] = {"status": "inbox", "agent_id": ctx.me, "events": shown(con, ctx.me, found)}
+    if batch.more:
+        result["more"] = True
+        result["unread"] = mail.unread_count(con, ctx.me, boxes(con, ctx.me))
+    return Outcome(result, receipt=None if peek else receipt(batch, ctx.me, "inbox"))

@@ -1,0 +1,164 @@
+"""Wakes: what costs its receiver a model turn, one row each, written before it is done.
+
+A row is the offer, the attempt, the envelope's token, a station's claim and the log, in
+one life: sending → sent | failed | ambiguous, then seen or closed.
+"""
+
+from __future__ import annotations
+
+import json
+
+from bus import ids
+from bus.records import Record, columns
+from bus.store import mail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Any
+
+
+class Wake(Record):
+    """One row; `shown` is `{"mail": [[box, seq]], "cursors": {room: seq}}`."""
+
+    id: int
+    agent: str
+    generation: int
+    route: str
+    state: str
+    by: str | None
+    upto: int
+    shown: str
+    token: str
+    error: str | None
+    at: int
+    seen_at: int | None
+    closed_at: int | None
+
+
+class Attempt(Record):
+    """A wake before it has a number."""
+
+    agent: str
+    generation: int
+    route: str
+    by: str | None
+    upto: int
+    at: int
+    state: str = "sending"
+    shown: dict[str, Any] = {}  # noqa: RUF012  # a record's default is never changed in place
+    seen_at: int | None = None
+
+
+_SELECT = f"SELECT {columns(Wake)} FROM wakes "
+
+
+def begin(con: sqlite3.Connection, attempt: Attempt) -> int:
+    """Write the row; its number."""
+    query = """INSERT INTO wakes (agent, generation, route, state, by, upto, shown, token, at, seen_at)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
+    shown = json.dumps(attempt.shown, separators=(",", ":"))
+    values = (
+        attempt.agent,
+        attempt.generation,
+        attempt.route,
+        attempt.state,
+        attempt.by,
+        attempt.upto,
+        shown,
+        ids.new_id("", 12),
+        attempt.at,
+        attempt.seen_at,
+    )
+    return int(con.execute(query, values).fetchone()[0])
+
+
+def finish(con: sqlite3.Connection, wake: int, state: str, error: str | None = None) -> None:
+    """What became of an attempt."""
+    con.execute("UPDATE wakes SET state = ?, error = ? WHERE id = ? AND state = 'sending'", (state, error, wake))
+
+
+def get(con: sqlite3.Connection, wake: int) -> Wake | None:
+    """One row, or None."""
+    row = con.execute(_SELECT + "WHERE id = ?", (wake,)).fetchone()
+    return Wake(*row) if row else None
+
+
+def open_of(con: sqlite3.Connection, agent: str, generation: int) -> Wake | None:
+    """The newest open wake of an agent's present generation that still covers unread mail, or None."""
+    query = (
+        _SELECT
+        + """INDEXED BY wakes_open WHERE agent = ? AND seen_at IS NULL AND closed_at IS NULL AND generation = ?
+             AND state <> 'failed' AND EXISTS (SELECT 1 FROM mail WHERE wake_id = wakes.id AND received_at IS NULL)
+             ORDER BY id DESC LIMIT 1"""
+    )
+    row = con.execute(query, (agent, generation)).fetchone()
+    return Wake(*row) if row else None
+
+
+def unfinished(con: sqlite3.Connection, limit: int) -> list[Wake]:
+    """Open wakes that may be void: still sending, or claims of shared boxes."""
+    query = (
+        _SELECT
+        + """WHERE seen_at IS NULL AND closed_at IS NULL
+             AND (state = 'sending' OR EXISTS (SELECT 1 FROM mail WHERE wake_id = wakes.id AND received_at IS NULL
+                  AND box GLOB 'station:*')) ORDER BY id LIMIT ?"""
+    )
+    return [Wake(*row) for row in con.execute(query, (limit,))]
+
+
+def close(con: sqlite3.Connection, wake: int, now: int) -> None:
+    """Give up a wake: what it offered and nobody read is due again."""
+    con.execute("UPDATE wakes SET closed_at = ? WHERE id = ? AND closed_at IS NULL AND seen_at IS NULL", (now, wake))
+    mail.uncover(con, wake)
+
+
+def close_of(con: sqlite3.Connection, agent: str, now: int) -> None:
+    """Close all open wakes of an agent (a new generation, standby)."""
+    query = "SELECT id FROM wakes INDEXED BY wakes_open WHERE agent = ? AND seen_at IS NULL AND closed_at IS NULL"
+    for (wake,) in con.execute(query, (agent,)).fetchall():
+        close(con, wake, now)
+
+
+def seen(con: sqlite3.Connection, wake_ids: set[int], now: int) -> None:
+    """Those of which nothing is left unread were seen."""
+    for wake in wake_ids:
+        con.execute(
+            """UPDATE wakes SET seen_at = ?, state = CASE state WHEN 'sending' THEN 'sent' ELSE state END
+                WHERE id = ? AND seen_at IS NULL
+                  AND NOT EXISTS (SELECT 1 FROM mail WHERE wake_id = ? AND received_at IS NULL)""",
+            (now, wake, wake),
+        )
+
+
+def prune(con: sqlite3.Connection, before: int) -> None:
+    """Drop old rows that cover nothing any more."""
+    con.execute(
+        """DELETE FROM wakes WHERE at < ?
+              AND NOT EXISTS (SELECT 1 FROM mail WHERE wake_id = wakes.id AND received_at IS NULL)""",
+        (before,),
+    )
+
+
+def oldest(con: sqlite3.Connection) -> int:
+    """When the oldest row was written; far in the future without any."""
+    row = con.execute("SELECT at FROM wakes ORDER BY at LIMIT 1").fetchone()
+    return int(row[0]) if row else 1 << 62
+
+
+def log(con: sqlite3.Connection, since: int) -> list[Wake]:
+    """Every wake since then, oldest first."""
+    return [Wake(*row) for row in con.execute(_SELECT + "WHERE at >= ? ORDER BY id", (since,))]
+
+
+def newest_of(con: sqlite3.Connection, agent: str) -> Wake | None:
+    """The last wake of an agent, for the health card."""
+    row = con.execute(_SELECT + "WHERE agent = ? ORDER BY id DESC LIMIT 1", (agent,)).fetchone()
+    return Wake(*row) if row else None
+
+
+def claimed_by(con: sqlite3.Connection, seqs: list[int], box: str) -> dict[int, Wake]:
+    """The open wakes that cover these rows of a shared box."""
+    query = f"""SELECT m.seq, {columns(Wake, "w.")} FROM mail m JOIN wakes w ON w.id = m.wake_id
+                 WHERE m.box = ? AND m.seq IN (SELECT value FROM json_each(?)) AND m.received_at IS NULL"""
+    return {row[0]: Wake(*row[1:]) for row in con.execute(query, (box, json.dumps(seqs)))}

@@ -1,0 +1,84 @@
+"""The console script: read the call, start its handler, let no traceback out.
+
+Hot verbs are read by `tt.quick`, everything else by the click tree. Exit codes: 0 done, 1 error,
+2 usage, 130 interrupted. What is expected arrives here as BusError; the rest is written to a
+bounded log that the message names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from bus.errors import BusError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tt.grammar import Command
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        from tt import output
+
+        output.silence()
+        return 0
+    except BusError as error:
+        return _refuse(words, error)
+    except Exception as error:  # noqa: BLE001  # the last resort: no traceback ever reaches the user
+        return _crash(words, error)
+
+
+def _run(words: list[str]) -> int:
+    """By the light reader if it knows the call exactly, else by click."""
+    if "_TT_COMPLETE" not in os.environ:
+        from tt import quick
+
+        call = quick.read(words)
+        if call is not None:
+            return invoke(*call)
+    from tt import app
+
+    return app.run(words, invoke)
+
+
+def invoke(command: Command, raw: dict[str, Any]) -> int:
+    """Check the values and call the handler."""
+    from tt import grammar
+
+    args = grammar.finish(command, raw)
+    module, _, name = command.handler.partition(":")
+    # not importlib: `__import__` with a name list does the same and loads nothing
+    handler = getattr(__import__(module, fromlist=[name]), name)
+    code: int = handler(args)
+    return code
+
+
+def _refuse(words: list[str], error: BusError) -> int:
+    """Show an expected error. Nothing has changed."""
+    from tt import output
+
+    output.error(output.flags(words), error)
+    return 2 if error.code == "usage" else 1
+
+
+def _crash(words: list[str], error: Exception) -> int:
+    """Write down an unexpected error and name the file."""
+    from tt import crashlog, output
+
+    path = crashlog.write(words, error)
+    where = f"; details are in {path}" if path else ""
+    shown = f"unexpected {type(error).__name__}{where}"
+    details = {"log": path} if path else {}
+    output.error(
+        output.flags(words), BusError("cli_error", shown, "tt state shows how things stand", **details)
+    )
+    return 1

@@ -1,0 +1,158 @@
+"""The longer help of every command, with one example each, kept off the hot path.
+
+`PAGES[words] = (text, example)`. A test compares its keys with the table.
+"""
+
+from __future__ import annotations
+
+ROOT = (
+    "Let coding agents and people work in one repository without stepping on each other: who may "
+    "write now, who said what to whom. Text for people; JSON with --json, or when an agent calls."
+)
+ROOT_EXAMPLE = "tt join\ntt wait --json\ntt release --status 'parser done' --next-action 'write its tests'"
+
+GROUPS = {
+    "msg": "tt msg send claude 'please look at #12'",
+    "notes": "tt notes list",
+    "config": "tt config list",
+}
+
+_HANDOFF = (
+    "The handoff says how things stand (--status) and what comes next (--next-action), or more by "
+    '--stdin as JSON: {"status", "next_action", "artifacts", "open_questions", "do_not", "verification"}. '
+)
+
+PAGES = {
+    "whoami": (
+        "Shows the agent id that commands from here act under, and where it comes from.",
+        "tt whoami --explain",
+    ),
+    "list": (
+        "Lists rooms of every bus; with PATH only those at or below it. Empty and idle ones with --all.",
+        "tt list ~/src",
+    ),
+    "join": (
+        (
+            "Makes the room if there is none, and the bus with the first room of a repository. Joining "
+            "twice changes nothing. Then use tt wait."
+        ),
+        "tt join",
+    ),
+    "leave": (
+        "Ends my membership. A turn that I hold goes back to the room, with what is known about it.",
+        "tt leave",
+    ),
+    "wait": (
+        (
+            "Blocks without polling until the turn is mine, or there is mail, or --timeout is over. "
+            'Only the status "your_turn" allows writing. Silence never ends it.'
+        ),
+        "tt wait --json",
+    ),
+    "try": (
+        "Does one look of tt wait and returns at once, with a grant if there is one.",
+        "tt try --json",
+    ),
+    "standby": (
+        (
+            "Stops claiming turns and says truly whether and how I can be woken for mail and "
+            "assignments. What is unread now stays unread and wakes nobody."
+        ),
+        "tt standby",
+    ),
+    "state": (
+        "Shows who owns the turn of the room, who is reserved, and its members.",
+        "tt state",
+    ),
+    "health": (
+        "A card of one screen: the turn, its guardian, how I can be reached, and the next action.",
+        "tt health",
+    ),
+    "events": (
+        (
+            "Shows the log, oldest first: by default what concerns me, of the latest day of activity. "
+            "Never marks anything as read."
+        ),
+        "tt events --target any --limit 20",
+    ),
+    "msg send": (
+        (
+            "The recipient is an agent id, a station, the unique name of a present agent, room, or bus. "
+            "Use --stdin for text that a shell would expand."
+        ),
+        "tt msg send claude 'the schema is final'\ntt msg send room --stdin < note.txt",
+    ),
+    "msg recv": (
+        "Shows messages only. It is no way to receive them: use tt wait or tt inbox.",
+        "tt msg recv --from claude --after 120",
+    ),
+    "msg reply": (
+        "Sends to whoever sent that event, in its thread.",
+        "tt msg reply 42 'yes, go on'",
+    ),
+    "kick": (
+        "A member that is alive, or may be, needs --force. Its history and its mail stay.",
+        "tt kick codex:9f21ab04 --reason 'session is stuck' --force",
+    ),
+    "release": (
+        _HANDOFF + "The fairest reachable member is next.",
+        "tt release --status 'parser done' --next-action 'write its tests'",
+    ),
+    "pass": (
+        _HANDOFF + "A lone word that is a member's id or name is the target.",
+        "tt pass --to codex --status 'api ready' --next-action 'build the client'",
+    ),
+    "assign": (
+        _HANDOFF + "The target must be a member that can be reached.",
+        "tt assign codex --status 'api ready' --next-action 'build the client'",
+    ),
+    "take": (
+        (
+            "Works when the owner is gone, timed out or idle. Agents need --reason, or "
+            "--operator-requested; a live and active owner needs --force too."
+        ),
+        "tt take --reason 'owner gone since 10:40'",
+    ),
+    "notes add": (
+        "For what outlives the turn. Handoffs list the notes that are not resolved.",
+        "tt notes add 'the fixture is slow, see tests/big'",
+    ),
+    "notes list": (
+        "Newest last. --all shows resolved and older ones as well.",
+        "tt notes list --all",
+    ),
+    "notes resolve": (
+        "The note stays readable with --all.",
+        "tt notes resolve 7",
+    ),
+    "wakes": (
+        "Every wake of the last 24 hours at most: who, by which route, why, and what it saved.",
+        "tt wakes --last 2h",
+    ),
+    "inbox": (
+        "Prints what is unread and marks exactly that as read. --peek marks nothing.",
+        "tt inbox --peek",
+    ),
+    "focus": (
+        "Others see the line beside my name. Without words it shows the present one.",
+        "tt focus rewriting the parser",
+    ),
+    "config get": ("Unknown keys are refused.", "tt config get retention"),
+    "config set": (
+        "Only a person changes the settings of a bus.",
+        "tt config set retention 720",
+    ),
+    "config list": ("Shows every key with its value and its default.", "tt config list"),
+    "schema": (
+        "For each status of each command the keys it always has and those it may have.",
+        "tt schema wait",
+    ),
+    "completion": (
+        "Load the script from your shell's start file.",
+        'eval "$(tt completion bash)"',
+    ),
+    "demo": (
+        "Works in a scratch repository and a scratch data directory, needs no agent, leaves nothing behind.",
+        "tt demo",
+    ),
+}
