@@ -338,7 +338,7 @@ def _hear_signals(fd: int) -> Callable[[], None]:
     Else a signal that comes just before the poll, or in another thread, would run its Python
     handler only after the next ring.
     """
-    import signal  # noqa: PLC0415  # brings enum: 3 ms that ringing must not pay
+    import signal  # brings enum: 3 ms that ringing must not pay
 
     try:
         before = signal.set_wakeup_fd(fd, warn_on_full_buffer=False)
@@ -361,10 +361,10 @@ def _watch(paths: list[str], pipe: int) -> Deafen:
     returns when nothing can write to the pipe any more. With `later` the rest goes on behind:
     the kernel takes up to 20 ms to close an inotify instance.
     """
-    import logging  # noqa: PLC0415  # watchdog loads both anyway
-    import threading  # noqa: PLC0415
+    import logging  # watchdog loads both anyway
+    import threading
 
-    from watchdog import events, observers  # noqa: PLC0415  # 30 ms, only for who must block
+    from watchdog import events, observers  # 30 ms, only for who must block
 
     if "polling" in observers.Observer.__module__:  # what watchdog takes where it has no events
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -397,7 +397,7 @@ def _watch(paths: list[str], pipe: int) -> Deafen:
 
 def _handler(directory: str, pipe: int) -> FileSystemEventHandler:
     """What watchdog calls for an event in the directory."""
-    from watchdog import events  # noqa: PLC0415
+    from watchdog import events
 
     class Handler(events.FileSystemEventHandler):
         def dispatch(self, event: events.FileSystemEvent) -> None:
@@ -417,7 +417,7 @@ def _look_at_complaints(pipe: int) -> logging.Handler:
     When the kernel's queue overflows (we were stopped for long) it loses events and only logs
     that; without a handler of its own logging would print it, too.
     """
-    import logging  # noqa: PLC0415  # as above
+    import logging  # as above
 
     class Complaint(logging.Handler):
         def emit(self, _record: logging.LogRecord) -> None:

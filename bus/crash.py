@@ -41,6 +41,6 @@ def point(name: str) -> None:
         return
     wanted, _, how = _WANTED.partition("!")
     if wanted == name:
-        import signal  # noqa: PLC0415  # never loaded outside tests
+        import signal  # never loaded outside tests
 
         os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)

@@ -97,7 +97,7 @@ def home_dir(env: Mapping[str, str]) -> str:
     if os.path.isabs(home):
         return os.path.normpath(home)
     try:
-        import pwd  # noqa: PLC0415  # only where HOME is missing; not on Windows
+        import pwd  # only where HOME is missing; not on Windows
 
         return pwd.getpwuid(os.getuid()).pw_dir
     except (ImportError, KeyError):
@@ -177,7 +177,7 @@ def network_type(path: str, mountinfo: bytes) -> str | None:
     for line in mountinfo.splitlines():
         head, _, tail = line.partition(b" - ")
         fields = head.split(b" ")
-        if len(fields) < 5 or not tail:  # noqa: PLR2004  # the mount point is the fifth field
+        if len(fields) < 5 or not tail:  # the mount point is the fifth field
             continue
         point = _unescaped(fields[4]).rstrip(b"/")
         # The last of equals wins: it is mounted over the others.

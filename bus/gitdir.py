@@ -108,7 +108,7 @@ def spelled_on_disk(path: str) -> str:
 
     Gives the path back unchanged where the system cannot tell.
     """
-    import fcntl  # noqa: PLC0415  # only macOS comes here
+    import fcntl  # only macOS comes here
 
     ask = getattr(fcntl, "F_GETPATH", None)
     if ask is None:
@@ -152,7 +152,7 @@ def clean_env(env: Mapping[str, str]) -> dict[str, str]:
 
 def git(arguments: Sequence[str], env: Mapping[str, str], seconds: float = _ASK_SECONDS) -> Done | None:
     """Run git; None when there is no git, or it took too long. Reads nothing from stdin."""
-    import subprocess  # noqa: PLC0415  # 10 ms that the fast path must not pay
+    import subprocess  # 10 ms that the fast path must not pay
 
     try:
         done = subprocess.run(

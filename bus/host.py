@@ -37,13 +37,13 @@ def _machine() -> str:
     """A hash of the machine id (which is not to be shown raw), else of the host name."""
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         text = read(path).decode("ascii", "replace").strip()
-        if len(text) >= 16 and text.isalnum():  # noqa: PLR2004  # a real id, not "uninitialized"
+        if len(text) >= 16 and text.isalnum():  # a real id, not "uninitialized"
             return _hashed(text)
     if sys.platform == "darwin":
         text = _darwin_machine()
         if text:
             return _hashed(text)
-    import socket  # noqa: PLC0415  # only where there is no machine id
+    import socket  # only where there is no machine id
 
     return WEAK + _hashed(socket.gethostname())
 
@@ -72,7 +72,7 @@ def _namespace() -> str:
 
 def _darwin_machine() -> str:
     """The host uuid of macOS as hex: its host name changes with the network."""
-    import ctypes  # noqa: PLC0415  # macOS only
+    import ctypes  # macOS only
 
     buffer, wait = ctypes.create_string_buffer(16), (ctypes.c_long * 2)(1, 0)
     try:
@@ -84,7 +84,7 @@ def _darwin_machine() -> str:
 
 def _darwin_boot() -> str:
     """The boot session of macOS; its boot *time* moves when the clock is set."""
-    import ctypes  # noqa: PLC0415  # macOS only
+    import ctypes  # macOS only
 
     buffer, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
     try:

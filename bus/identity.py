@@ -87,9 +87,7 @@ def trusted(env: Mapping[str, str], caller: Caller) -> Mapping[str, str]:
 def user_name(env: Mapping[str, str]) -> str:
     """The user, as it may stand in an id; what the grammar forbids is replaced, and told apart."""
     name = env.get("USER") or env.get("LOGNAME") or env.get("USERNAME") or _account()
-    plain = "".join(char if char.isascii() and (char.isalnum() or char in "._@+-") else "_" for char in name)[
-        :40
-    ]
+    plain = "".join(char if char.isascii() and (char.isalnum() or char in "._@+-") else "_" for char in name)[:40]
     return plain if plain == name else f"{plain}-{_digest(name)[:4]}"
 
 
@@ -99,7 +97,7 @@ def grok_session(data: str, anchor: str) -> str | None:
     One JSON object a line with `anchor` and `session_id`. A workspace is never enough: a
     restarted Grok would get the identity of the one before.
     """
-    import json  # noqa: PLC0415  # only for Grok without its variables
+    import json  # only for Grok without its variables
 
     for line in reversed(_tail(os.path.join(data, "grok-sessions.jsonl"))):
         if anchor.encode() not in line:
@@ -108,9 +106,7 @@ def grok_session(data: str, anchor: str) -> str | None:
             entry = json.loads(line)
         except ValueError:  # a line torn by a crash
             continue
-        session = (
-            entry.get("session_id") if isinstance(entry, dict) and entry.get("anchor") == anchor else None
-        )
+        session = entry.get("session_id") if isinstance(entry, dict) and entry.get("anchor") == anchor else None
         if isinstance(session, str) and session:
             return session
     return None
@@ -177,9 +173,7 @@ class _Ancestry:
 class _Search:
     """One look at environment and ancestry, with a step noted for every rule."""
 
-    def __init__(
-        self, env: Mapping[str, str], above: _Ancestry, session_id: str | None, data: str | None
-    ) -> None:
+    def __init__(self, env: Mapping[str, str], above: _Ancestry, session_id: str | None, data: str | None) -> None:
         """Decide which harness it is."""
         self.ancestry = above
         self.given = env
@@ -303,9 +297,7 @@ class _Search:
             ("result", f"{agent_id} by {by or self.source}"),
         ]
         daemon = self.ancestry.daemon
-        return Caller(
-            agent_id, kind, harness, name, by or self.source, anchor, verified, key, person, daemon, steps
-        )
+        return Caller(agent_id, kind, harness, name, by or self.source, anchor, verified, key, person, daemon, steps)
 
     def _chosen(self, agent: str | None) -> tuple[str | None, str]:
         """A name that was given, checked, and the rule that gave it."""
@@ -363,7 +355,7 @@ class _Search:
 def _older(proc: Proc, own: Proc | None) -> bool:
     """Whether the process started before us, or in the same tick."""
     starts = [one.start.lstrip("~") for one in (proc, own) if one is not None]
-    return len(starts) == 2 and all(map(str.isdigit, starts)) and int(starts[0]) <= int(starts[1])  # noqa: PLR2004
+    return len(starts) == 2 and all(map(str.isdigit, starts)) and int(starts[0]) <= int(starts[1])
 
 
 def _kind_and_name(agent_id: str) -> tuple[str, str]:
@@ -394,7 +386,7 @@ def _account() -> str:
     """The user's name from the account data, for environments that name nobody."""
     if not hasattr(os, "getuid"):
         return "user"
-    import pwd  # noqa: PLC0415  # rare, and not on Windows
+    import pwd  # rare, and not on Windows
 
     try:
         return pwd.getpwuid(os.getuid()).pw_name

@@ -30,9 +30,7 @@ _PLAIN = _STATION  # what a file name shows as it is
 _EMPTY = "="  # the file name of "", which would otherwise name the directory itself
 
 _AGENT_HINT = "An agent id looks like claude:1a2b3c4d or human:ann."
-_STATION_HINT = (
-    "A station looks like expo, sous or station-2: lower case letters, digits, dot, underscore, hyphen."
-)
+_STATION_HINT = "A station looks like expo, sous or station-2: lower case letters, digits, dot, underscore, hyphen."
 
 
 def is_kind(text: str) -> bool:
@@ -60,12 +58,7 @@ def check_station(text: str) -> str:
     Reserved words are refused, but for `expo` and `sous`, which are stations.
     """
     first = text[:1]
-    if (
-        not (first in _LOWER or first in _DIGITS)
-        or not first
-        or len(text) > STATION_CHARS
-        or set(text) - _STATION
-    ):
+    if not (first in _LOWER or first in _DIGITS) or not first or len(text) > STATION_CHARS or set(text) - _STATION:
         raise _invalid("station", text, _STATION_HINT)
     if text in RESERVED and text not in _STATION_ROLES:
         raise _invalid("station", text, "This word has another meaning as a recipient.")
@@ -115,7 +108,7 @@ def _unescaped(name: str) -> str:
     raw = bytearray(head.encode())
     for part in escapes:
         digits = part[:2]
-        if len(digits) != 2 or not set(digits) <= _HEX:  # noqa: PLR2004  # two hex digits a byte
+        if len(digits) != 2 or not set(digits) <= _HEX:  # two hex digits a byte
             raise ValueError(name)
         raw.append(int(digits, 16))
         raw += part[2:].encode()

@@ -118,7 +118,7 @@ def named_pids(env: Mapping[str, str], harnesses: Iterable[str | None]) -> dict[
     for harness in harnesses:
         marker = BY_HARNESS.get(harness or "")
         texts = (env.get(name, "") for name in marker.pids) if marker else ()
-        pid = next((int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 10), 0)  # noqa: PLR2004
+        pid = next((int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 10), 0)
         if pid > 1 and harness:
             found.setdefault(pid, harness)
     return found
@@ -168,9 +168,7 @@ def is_shell(proc: Proc) -> bool:
 def generic(proc: Proc) -> str | None:
     """The kind that an unknown harness gets from its program, None for shells, tools and terminals."""
     name = program((_script(proc) or proc.argv0 or proc.name).lstrip("-"))
-    kind = "".join(char if char.isascii() and char.isalnum() else "-" for char in name.lower()).strip("-")[
-        :32
-    ]
+    kind = "".join(char if char.isascii() and char.isalnum() else "-" for char in name.lower()).strip("-")[:32]
     usable = proc.pid > 1 and name not in _SYSTEM and proc.name not in _SYSTEM
     return kind if usable and ids.is_kind(kind) and kind not in ids.RESERVED else None
 
@@ -206,4 +204,4 @@ def _cmux_kind(env: Mapping[str, str]) -> str | None:
     """The harness that cmux says it launched; a name of its own is taken if the grammar allows it."""
     text = env.get(CMUX, "").strip().lower()
     kind = _PROGRAMS.get(text) or _PACKAGES.get(text) or text
-    return kind if len(kind) <= 32 and ids.is_kind(kind) and kind not in ids.RESERVED else None  # noqa: PLR2004
+    return kind if len(kind) <= 32 and ids.is_kind(kind) and kind not in ids.RESERVED else None

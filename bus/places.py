@@ -155,12 +155,12 @@ def _hash(path: str) -> str:
     """SHA-256 of the bytes of a path (not of its text), so that all locales agree, in hex."""
     try:
         # hashlib loads OpenSSL: 4 ms, a fifth of what a hook may take.
-        from _sha2 import sha256  # type: ignore[import-not-found] # noqa: PLC0415  # since 3.12
+        from _sha2 import sha256  # type: ignore[import-not-found] # since 3.12
     except ImportError:
         try:
-            from _sha256 import sha256  # type: ignore[import-not-found] # noqa: PLC0415  # 3.11
+            from _sha256 import sha256  # type: ignore[import-not-found] # 3.11
         except ImportError:
-            from hashlib import sha256  # noqa: PLC0415  # other Pythons
+            from hashlib import sha256  # other Pythons
     digest: str = sha256(os.fsencode(path)).hexdigest()
     return digest
 
@@ -249,9 +249,7 @@ def _no_directory(path: str, error: OSError) -> BusError:
     if not os.path.isabs(path) and _cwd_is_gone():
         message, hint = "the working directory no longer exists", "cd to a directory that exists"
         return BusError("room_not_found", message, hint=hint)
-    return BusError(
-        "room_not_found", f"no such directory: {path} ({error.strerror})", hint="check the path", path=path
-    )
+    return BusError("room_not_found", f"no such directory: {path} ({error.strerror})", hint="check the path", path=path)
 
 
 def _cwd_is_gone() -> bool:
@@ -320,9 +318,7 @@ def _without_room(requested: str, data: str, home: str, env: Mapping[str, str], 
     tree = _tree(requested, data, env)
     if tree is None:
         root = requested if exact else _workspace(requested, home)
-        return Place(
-            requested, root, None, bus_dir_for(data, root), root, root, False, None, _unread_git(requested)
-        )
+        return Place(requested, root, None, bus_dir_for(data, root), root, root, False, None, _unread_git(requested))
     if tree.top is None:
         raise BusError(
             "bare_repository",

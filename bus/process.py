@@ -86,7 +86,7 @@ def _stat(pid: int) -> _Stat | None:
     text = read(f"/proc/{pid}/stat").decode("utf-8", "replace")
     head, found, tail = text.rpartition(")")
     rest = tail.split()
-    if not found or len(rest) < 20:  # noqa: PLR2004  # fields 3 to 22
+    if not found or len(rest) < 20:  # fields 3 to 22
         return None
     name = head.partition("(")[2]
     return _Stat(name, rest[0], int(rest[1]), int(rest[3]), int(rest[17]), rest[19])
@@ -103,7 +103,7 @@ def _dead(stat: _Stat) -> bool:
 def _exists(pid: int) -> bool | None:
     """Whether the pid is taken; None if it is, by a process that we may not signal."""
     if os.name == "nt":  # signal 0 would reach the console there
-        import psutil  # noqa: PLC0415
+        import psutil
 
         return bool(psutil.pid_exists(pid))
     try:
@@ -117,7 +117,7 @@ def _exists(pid: int) -> bool | None:
 
 def _foreign_process(pid: int) -> Any:
     """The psutil process, or None: there is none, it is a zombie, or psutil may not look."""
-    import psutil  # noqa: PLC0415  # where there is no /proc
+    import psutil  # where there is no /proc
 
     try:
         process = psutil.Process(pid)
@@ -224,9 +224,9 @@ def _is_pid(pid: int) -> bool:
 def _split(text: str) -> tuple[str, int, str] | None:
     """Host, pid and start of an anchor, None if it is malformed."""
     parts = text.split("/")
-    if len(parts) != 3 or not all(parts) or not (parts[1].isascii() and parts[1].isdigit()):  # noqa: PLR2004
+    if len(parts) != 3 or not all(parts) or not (parts[1].isascii() and parts[1].isdigit()):
         return None
-    if len(parts[1]) > 10 or not _is_pid(int(parts[1])):  # noqa: PLR2004  # digits of 2**31
+    if len(parts[1]) > 10 or not _is_pid(int(parts[1])):  # digits of 2**31
         return None
     return parts[0], int(parts[1]), parts[2]
 
@@ -254,7 +254,7 @@ def look(pid: int) -> Proc | None:
 
 def _look_psutil(pid: int) -> Proc | None:
     """The same where there is no `/proc`; what psutil may not see stays empty."""
-    import psutil  # noqa: PLC0415  # where there is no /proc
+    import psutil  # where there is no /proc
 
     process = _foreign_process(pid)
     if process is None:
@@ -272,9 +272,7 @@ def _look_psutil(pid: int) -> Proc | None:
     except OSError:
         session = 0
     start = f"{_INEXACT}{int(process.create_time())}"
-    return Proc(
-        pid, ask("ppid", 0), ask("name", ""), argv[0] if argv else "", ask("exe", ""), start, session, argv
-    )
+    return Proc(pid, ask("ppid", 0), ask("name", ""), argv[0] if argv else "", ask("exe", ""), start, session, argv)
 
 
 def parent(pid: int) -> int | None:
@@ -371,7 +369,7 @@ def _open_watch(pid: int) -> int:
         except ProcessLookupError:
             raise
         except OSError as error:
-            import errno  # noqa: PLC0415  # rare
+            import errno  # rare
 
             if error.errno in (errno.EINVAL, errno.ENOENT):  # the number of a thread: the process is gone
                 raise ProcessLookupError(pid) from None
@@ -382,9 +380,9 @@ def _open_watch(pid: int) -> int:
 
 def _open_thread_watch(pid: int) -> int:
     """The same by psutil's wait in a thread. Not for own children: it would reap them."""
-    import threading  # noqa: PLC0415  # old kernels, other systems
+    import threading  # old kernels, other systems
 
-    import psutil  # noqa: PLC0415
+    import psutil
 
     try:
         process = psutil.Process(pid)

@@ -100,7 +100,9 @@ def try_once(ctx: Context, *, park: bool = False, after: int | None = None) -> O
 def observer(ctx: Context) -> None:
     """Consoles only watch."""
     if ctx.caller.kind == "console":
-        raise BusError("observer_cannot_hold_turn", "a console cannot hold the turn", "use an agent or a person's shell")
+        raise BusError(
+            "observer_cannot_hold_turn", "a console cannot hold the turn", "use an agent or a person's shell"
+        )
 
 
 def _answer(ctx: Context, seen: Look, *, park: bool, after: int | None) -> Outcome | None:
@@ -131,7 +133,7 @@ def replay(ctx: Context, outcome: Outcome, after: int | None) -> Outcome:
     """
     if after is None:
         return outcome
-    from bus.operations import views  # noqa: PLC0415  # rarely asked for
+    from bus.operations import views  # rarely asked for
 
     shown = views.event_view(ctx, after=after, limit=limits.RESULT_EVENTS).result
     outcome.result["events"] = shown["events"]
@@ -151,9 +153,21 @@ def _of_claim(ctx: Context, row: tuple[str, int], claim: int) -> bool:
     return (box == ctx.me and seq == claim) or box.startswith("turn:")
 
 
+def take_back(ctx: Context, outcome: Outcome) -> None:
+    """Nobody could read the result: the turn that it gave and the shared mail that it took go back.
+
+    A turn that was taken from somebody stays taken: its former holder was told so already.
+    """
+    lease = outcome.result.get("lease_id")
+    fresh = outcome.receipt is not None and outcome.receipt.claim is not None and not outcome.result.get("repeated")
+    if fresh and lease and "revoked_agent_id" not in outcome.result:
+        ring(ctx.bus, grant.give_back(ctx.bus, str(lease), ctx.room.id))
+    receive.unclaim(ctx.bus, ctx.me, outcome.receipt, clock.now())
+
+
 def ring(bus: Bus, wakes: Wakes) -> None:
     """Carry out wakes that belong to no result of the caller."""
-    from bus import deliver  # noqa: PLC0415  # its module imports ours
+    from bus import deliver  # its module imports ours
 
     deliver.send(bus, wakes)
 
@@ -194,14 +208,21 @@ def _allowed(ctx: Context, seen: Look, *, operator_requested: bool, force: bool,
             raise BusError("takeover_not_available", "nobody holds the turn", "use `tt wait --claim`")
         if not (operator_requested or force):
             message = f"the turn is reserved for {room.reserved_for}"
-            raise BusError("takeover_ineligible", message, "add --operator-requested or --force", owner=room.reserved_for)
+            raise BusError(
+                "takeover_ineligible", message, "add --operator-requested or --force", owner=room.reserved_for
+            )
         return "operator_requested"
     eligible = seen.decision.reason if seen.decision.kind == "takeover" else None
     if eligible:
         return eligible
     if not asked:
         message = f"{room.owner} holds the turn and is not to be replaced"
-        raise BusError("takeover_ineligible", message, "wait, or ask the person for --operator-requested", owner=room.owner)
+        raise BusError(
+            "takeover_ineligible",
+            message,
+            "wait, or ask the person for --operator-requested",
+            owner=room.owner,
+        )
     owner = agents.get(ctx.bus.con, room.owner)
     if not force and owner is not None and not present.Sign(ctx.bus, owner, now).gone:
         message = f"this interrupts the work of {room.owner}, which is alive"
@@ -216,7 +237,7 @@ def _taken(ctx: Context, seen: Look, given: Granted) -> Outcome:
     last = [result["handoff"]] if result.get("handoff") else []
     result["handoffs"] = last + result.pop("earlier_handoffs", [])
     if given.result.get("revoked_agent_id"):
-        result["hint"] = f"you interrupt the work of {given.result['revoked_agent_id']}: read the handoffs, then look around"
+        result["hint"] = (
+            f"you interrupt the work of {given.result['revoked_agent_id']}: read the handoffs, then look around"
+        )
     return outcome
-
-

@@ -54,7 +54,7 @@ def _close_others(kept: set[int]) -> None:
     except OSError:
         numbers = list(range(256))
     for fd in numbers:
-        if fd > 2 and fd not in kept:  # noqa: PLR2004  # the three standard ones lead to /dev/null
+        if fd > 2 and fd not in kept:  # the three standard ones lead to /dev/null
             try:
                 os.close(fd)
             except OSError:
@@ -82,7 +82,7 @@ class Guardian:
 
     def watch(self, anchor: str) -> None:
         """Watch the holder's present process; after a resume it is another one."""
-        from bus import process  # noqa: PLC0415  # kept beside its only use
+        from bus import process  # kept beside its only use
 
         if anchor == self.anchor:
             return
@@ -100,8 +100,8 @@ class Guardian:
 
     def guard(self) -> None:
         """Look, block, until the lease is no more."""
-        from bus import bell  # noqa: PLC0415  # READY must not wait for it
-        from bus.store import db  # noqa: PLC0415
+        from bus import bell  # READY must not wait for it
+        from bus.store import db
 
         with db.open_bus(self.bus_dir) as bus, bell.Ears([bus.room_bell(self.room)]) as ears:
             ears.arm()
@@ -128,8 +128,8 @@ class Guardian:
 
     def _step(self, bus: Bus) -> int | None:
         """One look: the next time that something is due, or None when the work is over."""
-        from bus.errors import BusError  # noqa: PLC0415
-        from bus.store import rooms  # noqa: PLC0415
+        from bus.errors import BusError
+        from bus.store import rooms
 
         try:
             room = rooms.by_id(bus.con, self.room)
@@ -142,7 +142,7 @@ class Guardian:
 
     def _owned(self, bus: Bus, room: Room) -> int | None:
         """The lease is there: renew it, follow its holder, surrender it when that one is gone."""
-        from bus.store import agents  # noqa: PLC0415
+        from bus.store import agents
 
         now = clock.now()
         if (room.lease_until or 0) <= now:
@@ -162,10 +162,10 @@ class Guardian:
 
     def _announce(self, bus: Bus, room: Room) -> None:
         """The granter is gone. If nobody told the owner of its turn, wake it like for any mail."""
-        from bus import deliver  # noqa: PLC0415
-        from bus.operations import grant  # noqa: PLC0415
-        from bus.operations.outcome import Wakes  # noqa: PLC0415
-        from bus.store import db, mail, wakes  # noqa: PLC0415
+        from bus import deliver
+        from bus.operations import grant
+        from bus.operations.outcome import Wakes
+        from bus.store import db, mail, wakes
 
         if grant.announced(bus.con, room) or room.owner is None:
             return
@@ -177,9 +177,9 @@ class Guardian:
 
     def _vanished(self, bus: Bus, now: int) -> int | None:
         """None while the holder lives; else when to look again, or 0 after the turn was surrendered."""
-        from bus import deliver, gitdir  # noqa: PLC0415
-        from bus.operations import grant, present  # noqa: PLC0415
-        from bus.store import agents, rooms  # noqa: PLC0415
+        from bus import deliver, gitdir
+        from bus.operations import grant, present
+        from bus.store import agents, rooms
 
         owner = agents.get(bus.con, self.owner)
         if owner is None:
@@ -201,9 +201,9 @@ class Guardian:
 
     def _beat(self, bus: Bus, now: int) -> None:
         """Renew the lease, and repair what dead processes left on this bus."""
-        from bus import deliver, limits  # noqa: PLC0415
-        from bus.operations import sweep  # noqa: PLC0415
-        from bus.store import db, rooms  # noqa: PLC0415
+        from bus import deliver, limits
+        from bus.operations import sweep
+        from bus.store import db, rooms
 
         with db.Write(bus.con) as con:
             rooms.renew(con, self.room, self.lease, now + limits.LEASE, os.getpid())

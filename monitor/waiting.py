@@ -13,7 +13,7 @@ import signal
 from bus import bell, clock, crash, deliver, ids, limits, locks, process
 from bus.deliver import guardian
 from bus.errors import BusError
-from bus.operations import answers, grant, looking, receive, sweep, views
+from bus.operations import answers, looking, receive, sweep, views
 from bus.operations.outcome import Guard, Wakes
 from bus.store import agents, db, listeners, members, rooms
 from bus.store.listeners import Listener
@@ -22,7 +22,7 @@ from monitor import granting
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Self
 
     from bus.operations.enter import Context
     from bus.operations.looking import Look
@@ -38,7 +38,7 @@ class _SignalledError(Exception):
     """A signal ended the wait while it blocked."""
 
 
-def wait(  # noqa: PLR0913  # a verb's options
+def wait(  # a verb's options
     ctx: Context,
     *,
     emit: Emit,
@@ -94,7 +94,7 @@ class Signals:
         self.interrupt = False
         self.before: dict[int, Any] = {}
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> Self:
         """Take the signals over. One that is ignored (nohup) stays ignored."""
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -307,26 +307,18 @@ class Wait:
     def _finish(self, outcome: Outcome) -> int:
         """Wake others, print and flush, mark. A grant that cannot be printed is given back."""
         if self._client_gone():
-            self._take_back(outcome)
+            granting.take_back(self.ctx, outcome)
             return 0
         deliver.send(self.bus, outcome.wakes)
         crash.point("before_print")
         if not self.emit(outcome.result):
-            self._take_back(outcome)
+            granting.take_back(self.ctx, outcome)
             return 0
         try:
             receive.settle(self.bus, outcome.receipt, clock.now())
         except BusError:
             return 0  # it was printed and comes again: at least once
         return 0
-
-    def _take_back(self, outcome: Outcome) -> None:
-        """Nobody read the result: the turn and the shared mail that it took go back."""
-        lease = outcome.result.get("lease_id")
-        fresh = outcome.receipt is not None and outcome.receipt.claim is not None
-        if fresh and lease and not outcome.result.get("repeated"):
-            deliver.send(self.bus, grant.give_back(self.bus, str(lease), self.room_id))
-        receive.unclaim(self.bus, self.me, outcome.receipt, clock.now())
 
     def close(self) -> None:
         """Watch no more."""

@@ -90,11 +90,7 @@ class Words(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest word for a misspelt one."""
-        if (
-            self.get_command(ctx, args[0]) is None
-            and not ctx.resilient_parsing
-            and not args[0].startswith("-")
-        ):
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing and not args[0].startswith("-"):
             import difflib
 
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
@@ -199,16 +195,14 @@ class _Text(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
     ) -> list[click.shell_completion.CompletionItem]:
         """Offer the choices."""
         return [
-            click.shell_completion.CompletionItem(choice)
-            for choice in self.choices
-            if choice.startswith(incomplete)
+            click.shell_completion.CompletionItem(choice) for choice in self.choices if choice.startswith(incomplete)
         ]
 
 
 def _version() -> click.Option:
     """`--version`, which does nothing else."""
 
-    def show(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    def show(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         if value and not ctx.resilient_parsing:
             click.echo(f"tt {__version__}")
             ctx.exit()

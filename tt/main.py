@@ -34,7 +34,8 @@ def main(argv: list[str] | None = None) -> int:
     except BusError as error:
         return _refuse(words, error)
     except Exception as error:  # noqa: BLE001  # the last resort: no traceback ever reaches the user
-        return _crash(words, error)
+        refused = _of_the_store(error)
+        return _crash(words, error) if refused is None else _refuse(words, refused)
 
 
 def _run(words: list[str]) -> int:
@@ -62,6 +63,15 @@ def invoke(command: Command, raw: dict[str, Any]) -> int:
     return code
 
 
+def _of_the_store(error: Exception) -> BusError | None:
+    """What SQLite refuses has a code of ours, whichever statement it was."""
+    if type(error).__module__ != "sqlite3":
+        return None
+    from bus.store import db
+
+    return db.translate(error)  # type: ignore[arg-type]  # by its module it is a sqlite3.Error
+
+
 def _refuse(words: list[str], error: BusError) -> int:
     """Show an expected error. Nothing has changed."""
     from tt import output
@@ -78,7 +88,5 @@ def _crash(words: list[str], error: Exception) -> int:
     where = f"; details are in {path}" if path else ""
     shown = f"unexpected {type(error).__name__}{where}"
     details = {"log": path} if path else {}
-    output.error(
-        output.flags(words), BusError("cli_error", shown, "tt state shows how things stand", **details)
-    )
+    output.error(output.flags(words), BusError("cli_error", shown, "tt state shows how things stand", **details))
     return 1

@@ -27,9 +27,7 @@ def flags(words: Sequence[str]) -> dict[str, Any]:
     return {"json": "--json" in own, "text": "--text" in own, "agent": None}
 
 
-def wants_json(
-    args: Mapping[str, Any], caller: Caller | None = None, env: Mapping[str, str] = os.environ
-) -> bool:
+def wants_json(args: Mapping[str, Any], caller: Caller | None = None, env: Mapping[str, str] = os.environ) -> bool:
     """`--text` forces text, `--json` JSON; else agents and TT_HARNESS_EXPORT get JSON, people text."""
     if args.get("text"):
         return False

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
+    from bus.deliver.wake import Delivery
     from bus.operations.enter import Context
     from bus.operations.outcome import Outcome
 
@@ -33,14 +34,10 @@ def context(args: Args, *, make: bool = False, need_room: bool = True, exact: bo
     """Find bus, room and caller of this call. BusError if there is none."""
     from bus.operations import enter
 
-    return enter.enter(
-        args["path"], agent=args["agent"], make=make, need_room=need_room, env=os.environ, exact=exact
-    )
+    return enter.enter(args["path"], agent=args["agent"], make=make, need_room=need_room, env=os.environ, exact=exact)
 
 
-def write(
-    args: Args, operation: Operation, *, make: bool = False, need_room: bool = True, exact: bool = False
-) -> int:
+def write(args: Args, operation: Operation, *, make: bool = False, need_room: bool = True, exact: bool = False) -> int:
     """Run a command that changes something. Raises BusError while nothing is changed; else 0."""
     ctx = context(args, make=make, need_room=need_room, exact=exact)
     try:
@@ -51,11 +48,12 @@ def write(
 
 
 def read(args: Args, operation: Operation, *, need_room: bool = True) -> int:
-    """Run a command that only looks: no wakes, no receipt, no sweep."""
+    """Run a command that only looks: no wakes of its own, no receipt, no sweep."""
     ctx = context(args, need_room=need_room)
     try:
         outcome = operation(ctx)
         output.result(args, outcome.result, ctx.caller)
+        _try("look after others", lambda: _after_read(ctx))
     finally:
         ctx.close()
     return 0
@@ -69,21 +67,31 @@ def show(args: Args, operation: Callable[[], Outcome]) -> int:
 
 def finish(args: Args, ctx: Context, outcome: Outcome) -> int:
     """Everything after the commit. Always 0: each step is tried, none can undo what is done."""
-    _try("wake others", lambda: _wake(ctx, outcome))
+    served: list[Delivery] = []
+    _try("wake others", lambda: served.extend(_wake(ctx, outcome)))
     crash.point("before_print")
     if _print(args, ctx, outcome):
         _try("mark as read", lambda: _mark(ctx, outcome))
     else:
         output.note(args, {"warning": "not_printed"}, "done, but the result could not be printed")
-    _try("sweep", lambda: _sweep(ctx))
+        _try("give it back", lambda: _take_back(ctx, outcome))
+    _try("sweep", lambda: _sweep(ctx, served))
     return 0
 
 
-def _wake(ctx: Context, outcome: Outcome) -> None:
+def _wake(ctx: Context, outcome: Outcome) -> list[Delivery]:
     """Ring, append, submit; adds what became of it to the result."""
     from bus.deliver import carry_out
 
-    carry_out(ctx.bus, outcome)
+    return carry_out(ctx.bus, outcome)
+
+
+def _take_back(ctx: Context, outcome: Outcome) -> None:
+    """Nobody read it: a turn that it gave, and shared mail that it took, go back."""
+    if outcome.receipt is not None:
+        from monitor import granting
+
+        granting.take_back(ctx, outcome)
 
 
 def _print(args: Args, ctx: Context, outcome: Outcome) -> bool:
@@ -102,12 +110,20 @@ def _mark(ctx: Context, outcome: Outcome) -> None:
     receive.settle(ctx.bus, outcome.receipt, clock.now())
 
 
-def _sweep(ctx: Context) -> None:
+def _sweep(ctx: Context, served: list[Delivery]) -> None:
     """Repair what others left half done."""
     from bus import deliver, places
-    from bus.operations import sweep
 
-    deliver.send(ctx.bus, sweep.sweep(ctx.bus, data=places.data_dir(ctx.env)))
+    deliver.after_write(ctx.bus, places.data_dir(ctx.env), served)
+
+
+def _after_read(ctx: Context) -> None:
+    """Ring for what is due, and note that the caller was seen."""
+    from bus import deliver
+    from bus.operations import present
+
+    deliver.after_read(ctx.bus)
+    present.refresh(ctx)
 
 
 def emitter(args: Args, ctx: Context) -> Callable[[dict[str, Any]], bool]:

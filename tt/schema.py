@@ -57,7 +57,7 @@ SHAPES: dict[str, dict[str, Shape]] = {
             "fallback_reason",
         ),
     },
-    "state": {"state": ("room members cursor_event_seq", "hidden")},
+    "state": {"state": ("agent_id room members cursor_event_seq", "hidden")},
     "health": {
         "health": (
             (

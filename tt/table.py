@@ -16,9 +16,7 @@ _ALL = Option("--all", "older ones as well")
 _FORCE = Option("--force", "although it is alive and active")
 _OPERATOR = Option("--operator-requested", "a person asked for it")
 _LIMIT = Option("--limit", "at most this many", "int", "N")
-_AFTER = Option(
-    "--after", "only events after this number; marks nothing", "int", "SEQ", error="invalid_cursor"
-)
+_AFTER = Option("--after", "only events after this number; marks nothing", "int", "SEQ", error="invalid_cursor")
 _TURN = Option("--turn", "only if this is the turn", "int", "N", error="invalid_turn_id")
 _REASON = Option("--reason", "why, for everyone to read", "text", "TEXT")
 _PARK = Option("--park", "listen, but claim nothing that isn't meant for me")
@@ -104,9 +102,7 @@ COMMANDS = (
         ),
         hot=True,
     ),
-    Command(
-        ("state",), "The room: owner, members, turn", "tt.commands.views:state", (PATH,), (_ALL,), hot=True
-    ),
+    Command(("state",), "The room: owner, members, turn", "tt.commands.views:state", (PATH,), (_ALL,), hot=True),
     Command(
         ("health",),
         "How I stand and what to do next",

@@ -49,7 +49,7 @@ _RENDERERS = {
 }
 
 
-def render(args: Values, value: Values, paint: bool) -> str:  # noqa: FBT001
+def render(args: Values, value: Values, paint: bool) -> str:
     """The whole text of a result, its hint last; with `--verbose` every field there is."""
     brush = parts.Paint(on=paint)
     name = _RENDERERS.get(args.get("command", ""))
@@ -61,7 +61,7 @@ def render(args: Values, value: Values, paint: bool) -> str:  # noqa: FBT001
     return "\n".join(lines)
 
 
-def render_item(value: Values, paint: bool) -> str:  # noqa: FBT001
+def render_item(value: Values, paint: bool) -> str:
     """One object of a stream: an event, or what ends it."""
     brush = parts.Paint(on=paint)
     if parts.pick(value, "event_seq", "seq") is not None:
@@ -69,7 +69,7 @@ def render_item(value: Values, paint: bool) -> str:  # noqa: FBT001
     return "\n".join(_plain(value, brush))
 
 
-def render_error(problem: BusError, paint: bool) -> str:  # noqa: FBT001
+def render_error(problem: BusError, paint: bool) -> str:
     """One line, and a hint. Messages quote what users and agents gave."""
     brush = parts.Paint(on=paint)
     lines = [f"{brush('tt:', 'red')} {parts.word(problem.message)}"]

@@ -74,9 +74,7 @@ def _alive(thing: Any) -> bool:
 def _thing(value: Any) -> str:
     """A small value in one line."""
     if isinstance(value, dict):
-        said = [
-            (parts.word(key), parts.short(key, entry)) for key, entry in value.items() if entry is not None
-        ]
+        said = [(parts.word(key), parts.short(key, entry)) for key, entry in value.items() if entry is not None]
         return ", ".join(f"{key} {entry}" for key, entry in said)
     return parts.short("", value)
 

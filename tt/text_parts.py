@@ -196,11 +196,7 @@ def _content(value: Values) -> list[str]:
     lines = block(value["text"]) if value.get("text") else []
     lines += handoff(value.get("handoff"))
     for key, entry in value.items():
-        if (
-            key not in _HEAD
-            and key not in ("text", "handoff", "handoffs")
-            and entry not in (None, "", [], {})
-        ):
+        if key not in _HEAD and key not in ("text", "handoff", "handoffs") and entry not in (None, "", [], {}):
             lines += ["  " + line for line in _fact(key, entry)]
     whose = value.get("agent_id")
     if whose and whose != value.get("from"):

@@ -9,12 +9,11 @@ from __future__ import annotations
 from bus import bell, clock, crash
 from bus.deliver import guardian, wake
 from bus.operations import sweep
-from bus.operations.outcome import Wakes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bus.deliver.wake import Delivery
-    from bus.operations.outcome import Outcome
+    from bus.operations.outcome import Outcome, Wakes
     from bus.store.db import Bus
 
 

@@ -41,7 +41,7 @@ def owned(bus: Bus, me: str, seen: Look, route: str, wake_reason: str) -> Outcom
     return granted(bus, me, seen, given, route, wake_reason)
 
 
-def not_yet(bus: Bus, me: str, seen: Look, route: str, wake_reason: str, *, park: bool = False) -> Outcome:  # noqa: PLR0913
+def not_yet(bus: Bus, me: str, seen: Look, route: str, wake_reason: str, *, park: bool = False) -> Outcome:
     """Not the caller's turn: how the room stands, and what is unread."""
     room = _room(seen)
     reason = _reason(seen)

@@ -64,8 +64,7 @@ def _write(bus: Bus, room: Room, now: int) -> str:
     path = os.path.join(directory, f"{room.id}-{now}.jsonl")
     temporary = f"{path}.{os.getpid()}"
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        for line in _lines(bus.con, room, now):
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(bus.con, room, now))
         file.flush()
         os.fsync(file.fileno())
     crash.point("before_replace")

@@ -89,8 +89,8 @@ def enter(
             found=_room(bus, place),
             now=clock.now(),
         )
-        if need_room and ctx.found is None:
-            raise no_room(place)
+        if need_room:
+            _ = ctx.room  # raises when there is none
     except BaseException:
         bus.close()
         raise
@@ -99,7 +99,7 @@ def enter(
 
 def make_bus(place: Place, env: Mapping[str, str]) -> None:
     """Make the data directory and the bus of a place."""
-    from bus.store import migrate  # noqa: PLC0415  # needs filelock, and a bus is made once
+    from bus.store import migrate  # needs filelock, and a bus is made once
 
     places.ensure_private(places.data_dir(env))
     migrate.make_bus(place.bus_dir, place.repo, place.key)

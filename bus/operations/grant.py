@@ -121,7 +121,7 @@ def _own(con: sqlite3.Connection, ctx: Context, claim: Claim, now: int) -> None:
     _offer(con, ctx.me, seq, box, pending, now)
 
 
-def _offer(con: sqlite3.Connection, me: str, seq: int, box: str, pending: list[int], now: int) -> None:  # noqa: PLR0913
+def _offer(con: sqlite3.Connection, me: str, seq: int, box: str, pending: list[int], now: int) -> None:
     """The wake row by which claim and handoff count as offered until they were printed."""
     known = agents.get(con, me)
     attempt = wakes.Attempt(
@@ -250,7 +250,7 @@ def surrender(bus: Bus, gone: Vanished) -> Wakes | None:
 
     Fenced by the lease, and the proof is read again. None when the turn is not to be surrendered.
     """
-    from bus.operations import present  # noqa: PLC0415  # the guardian starts without it
+    from bus.operations import present  # the guardian starts without it
 
     now = clock.now()
     owner = agents.get(bus.con, gone.owner)

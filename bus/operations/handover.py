@@ -95,7 +95,7 @@ def appoint(con: sqlite3.Connection, room_id: int, seats: list[Seat], prior: str
     return Next(None, hinted, Wakes(rooms=[room_id], boxes=hinted))
 
 
-def reserve(con: sqlite3.Connection, room_id: int, agent: str, *, seq: int, why: str, now: int) -> Next:  # noqa: PLR0913
+def reserve(con: sqlite3.Connection, room_id: int, agent: str, *, seq: int, why: str, now: int) -> Next:
     """Reserve the turn for one agent and tell it, by the event that carries the handoff."""
     rooms.reserve(con, room_id, agent, until=now + limits.RESERVATION, why=why, seq=seq)
     mail.post(con, seq, [agent], mail.MAY_JOIN)

@@ -45,9 +45,7 @@ def join(ctx: Context, *, force_new: bool = False) -> Outcome:
         others = [member for member in members.of_room(con, room.id) if member.agent != ctx.me]
         if new and others and ctx.caller.kind != "console":
             body = {"agent_id": ctx.me}
-            events.append(
-                con, Draft(room.id, "join", ctx.me, ctx.now, body, sender_station=ctx.station(), public=True)
-            )
+            events.append(con, Draft(room.id, "join", ctx.me, ctx.now, body, sender_station=ctx.station(), public=True))
         rooms.touch(con, room.id, ctx.now)
     places.index_add(data, room.path, ctx.bus.dir, str(room.id), place=ctx.place)
     result = _joined(ctx, room, existed=existed)
@@ -76,7 +74,9 @@ def _warnings(ctx: Context, *, existed: bool, force_new: bool, restored: int) ->
     if force_new and existed:
         told.append("--force-new had no effect: there is a room at exactly this path")
     if restored:
-        told.append(f"{restored} pending handoff{'s' if restored > 1 else ''} of the room that was here before wait for you")
+        told.append(
+            f"{restored} pending handoff{'s' if restored > 1 else ''} of the room that was here before wait for you"
+        )
     return told
 
 
@@ -188,9 +188,7 @@ def depart(ctx: Context, agent: str, why: str, body: dict[str, Any]) -> Wakes:
     return wakes + Wakes(rooms=[room.id], bells=[agent]) + Wakes(bells=undelivered)
 
 
-def _give_up_turn(  # noqa: PLR0913
-    con: sqlite3.Connection, room: Room, agent: str, seats: list[Seat], why: str, now: int
-) -> Wakes:
+def _give_up_turn(con: sqlite3.Connection, room: Room, agent: str, seats: list[Seat], why: str, now: int) -> Wakes:
     """Whoever leaves holds nothing any more; what it had to hand over stays."""
     if agent not in (room.owner, room.reserved_for):
         return Wakes()

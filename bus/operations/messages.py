@@ -29,8 +29,14 @@ class Letter(Record):
     in_reply_to: str | None = None
 
 
-def send(  # noqa: PLR0913  # a verb's options
-    ctx: Context, recipient: str, body: str, *, interrupt: bool = False, wake: bool = True, thread: str | None = None
+def send(  # a verb's options
+    ctx: Context,
+    recipient: str,
+    body: str,
+    *,
+    interrupt: bool = False,
+    wake: bool = True,
+    thread: str | None = None,
 ) -> Outcome:
     """Send a message. Nobody needs to be a member, but a room message of an agent.
 
@@ -49,7 +55,7 @@ def reply(ctx: Context, event_id: str, body: str, *, interrupt: bool = False, wa
     """Answer the sender of an event, in its thread. Raises event_not_found, unknown_recipient."""
     found = events.by_id(ctx.bus.con, event_id)
     if found is None and event_id.isdigit():
-        found = events.get(ctx.bus.con, int(event_id)) if len(event_id) < 16 else None  # noqa: PLR2004
+        found = events.get(ctx.bus.con, int(event_id)) if len(event_id) < 16 else None
     if found is None:
         raise BusError("event_not_found", f"there is no event {event_id[:100]!r} on this bus", "see `tt events`")
     thread = found.thread or found.id
@@ -92,7 +98,14 @@ def _write(con: sqlite3.Connection, ctx: Context, letter: Letter, room: int, *, 
     if letter.in_reply_to:
         body["in_reply_to"] = letter.in_reply_to
     draft = Draft(
-        room, "message", ctx.me, ctx.now, body, sender_station=ctx.station(), public=public, thread=letter.thread
+        room,
+        "message",
+        ctx.me,
+        ctx.now,
+        body,
+        sender_station=ctx.station(),
+        public=public,
+        thread=letter.thread,
     )
     written = events.append(con, draft)
     if room:

@@ -43,7 +43,11 @@ def list_notes(ctx: Context, *, every: bool = False, after: int | None = None, l
     """Open notes of the room, or with `every` resolved ones too, oldest first."""
     most = limits.VIEW_MOST if every and limit is None else limit or limits.VIEW_NOTES
     found = notes.listing(ctx.bus.con, ctx.room.id, resolved=every, after=after or 0, limit=most + 1)
-    result: dict[str, Any] = {"status": "notes", "room_id": ctx.room.id, "notes": [shown(n) for n in found[:most]]}
+    result: dict[str, Any] = {
+        "status": "notes",
+        "room_id": ctx.room.id,
+        "notes": [shown(n) for n in found[:most]],
+    }
     if len(found) > most:
         result["more"] = True
     return Outcome(result)

@@ -29,10 +29,10 @@ class Wakes(Record):
     needs a wake. `bells`: ring for the agent's own processes, at no cost to anybody.
     """
 
-    rooms: list[int] = []  # noqa: RUF012  # a record's default is never changed in place
-    boxes: list[str] = []  # noqa: RUF012
-    bells: list[str] = []  # noqa: RUF012
-    guards: list[Guard] = []  # noqa: RUF012
+    rooms: list[int] = []  # a record's default is never changed in place
+    boxes: list[str] = []
+    bells: list[str] = []
+    guards: list[Guard] = []
 
     def __add__(self, other: Wakes) -> Wakes:
         """Both, each once."""
@@ -53,9 +53,9 @@ class Receipt(Record):
 
     agent: str
     route: str
-    mail: list[tuple[str, int]] = []  # noqa: RUF012
-    cursors: dict[int, int] = {}  # noqa: RUF012
-    notices: list[Draft] = []  # noqa: RUF012
+    mail: list[tuple[str, int]] = []
+    cursors: dict[int, int] = {}
+    notices: list[Draft] = []
     claim: int | None = None
 
     def empty(self) -> bool:

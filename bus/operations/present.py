@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from bus import limits, locks, process
 from bus.errors import BusError
 from bus.rules.fairness import Seat
@@ -13,6 +11,8 @@ from bus.store.agents import Agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+
     from bus.operations.enter import Context
     from bus.store.db import Bus
     from bus.store.members import Member

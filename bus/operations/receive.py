@@ -13,7 +13,6 @@ from bus.operations.outcome import Outcome, Receipt
 from bus.records import Record
 from bus.rules import visible
 from bus.store import agents, db, events, mail, members, rooms, wakes
-from bus.store.mail import Item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from bus.operations.enter import Context
     from bus.store.db import Bus
     from bus.store.events import Event
+    from bus.store.mail import Item
 
 OVERHEAD = 400  # bytes of JSON around the body of an event
 

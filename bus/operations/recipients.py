@@ -70,7 +70,7 @@ def _one(ctx: Context, text: str, named: list[Agent], everybody: list[Agent]) ->
 
 def _unknown(text: str, everybody: list[Agent]) -> BusError:
     """Nobody is called that; the nearest names help with a typing error."""
-    import difflib  # noqa: PLC0415  # only a refusal pays for it
+    import difflib  # only a refusal pays for it
 
     names = sorted({name for agent in everybody for name in (agent.id, agent.name, agent.station) if name})
     near = difflib.get_close_matches(text, names, 3, 0.5)
@@ -89,8 +89,6 @@ def _human(ctx: Context, everybody: list[Agent]) -> Target:
     """The person: the only one known, else the user whose machine this is."""
     people = [agent.id for agent in everybody if agent.kind == "person"]
     if len(people) > 1:
-        raise BusError(
-            "ambiguous_recipient", "more than one person is here", "use one of these ids", candidates=people
-        )
+        raise BusError("ambiguous_recipient", "more than one person is here", "use one of these ids", candidates=people)
     box = people[0] if people else f"human:{identity.user_name(ctx.env)}"
     return Target(box, box)

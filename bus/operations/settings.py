@@ -47,7 +47,12 @@ def all_keys(ctx: Context) -> Outcome:
     """Every setting with its value and meaning."""
     set_here = config.everything(ctx.bus.con)
     found = [
-        {"key": key, "value": set_here.get(key, known.default), "default": key not in set_here, "meaning": known.meaning}
+        {
+            "key": key,
+            "value": set_here.get(key, known.default),
+            "default": key not in set_here,
+            "meaning": known.meaning,
+        }
         for key, known in KEYS.items()
     ]
     return Outcome({"status": "config", "settings": found})

@@ -63,11 +63,7 @@ def _my_turn(bus: Bus) -> bool:
 
 def unguarded(bus: Bus, now: int) -> list[Guard]:
     """Leases that still run and whose guardian's lock is free."""
-    return [
-        guard
-        for room in rooms.needing_care(bus.con, now)
-        if (guard := missing_guard(bus, room, now)) is not None
-    ]
+    return [guard for room in rooms.needing_care(bus.con, now) if (guard := missing_guard(bus, room, now)) is not None]
 
 
 def missing_guard(bus: Bus, room: Room, now: int) -> Guard | None:

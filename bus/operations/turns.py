@@ -72,7 +72,7 @@ def pass_on(ctx: Context, handoff: dict[str, Any], to: str | None = None, turn: 
     return assign(ctx, to, handoff, turn, kind="pass")
 
 
-def assign(  # noqa: PLR0913  # a verb's options
+def assign(  # a verb's options
     ctx: Context,
     target: str,
     handoff: dict[str, Any],
@@ -131,8 +131,13 @@ def _refuse_target(ctx: Context, chosen: str, seat: Seat | None, *, operator_req
         )
 
 
-def _end(  # noqa: PLR0913
-    con: sqlite3.Connection, ctx: Context, room: Room, kind: str, handoff: dict[str, Any], more: dict[str, Any]
+def _end(
+    con: sqlite3.Connection,
+    ctx: Context,
+    room: Room,
+    kind: str,
+    handoff: dict[str, Any],
+    more: dict[str, Any],
 ) -> int:
     """Write the handoff and free the room; the number of the event."""
     present.register(con, ctx)

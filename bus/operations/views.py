@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from bus.store.rooms import Room
 
 
-def whoami(env: Mapping[str, str], agent: str | None = None, *, path: str | None = None, explain: bool = False) -> Outcome:
+def whoami(
+    env: Mapping[str, str], agent: str | None = None, *, path: str | None = None, explain: bool = False
+) -> Outcome:
     """Who is calling, and by which rule. Needs no bus."""
     caller = identity.caller(env, os.getpid(), agent=agent)
     try:
@@ -125,6 +127,7 @@ def state(ctx: Context, *, every: bool = False) -> Outcome:
     shown = [one for one in roster if every or one["last_seen_at"] >= horizon or one["agent_id"] in kept]
     result: dict[str, Any] = {
         "status": "state",
+        "agent_id": ctx.me,
         "room": card,
         "members": shown,
         "cursor_event_seq": events.newest(ctx.bus.con),
@@ -156,7 +159,7 @@ def health(ctx: Context, *, verbose: bool = False) -> Outcome:
         "listener": {"receiver_id": row.id, "pid": row.pid, "intent": row.intent} if row else None,
         "rewake": reach.rewake,
         "monitor": reach.monitor,
-        "reachable": reach.reachable(),
+        "reachable": reach.reachable() if ctx.caller.kind == "harness" else None,
         "unread": mail.unread_count(con, ctx.me, receive.boxes(con, ctx.me)),
         "wake": {"last": clock.iso(last.at), "status": last.state, "error": last.error} if last else None,
         "wakes": _wake_counts(ctx, ctx.me),
@@ -218,7 +221,7 @@ def _next_action(ctx: Context, card: dict[str, Any]) -> str:
     return "start one `tt wait` (or `tt standby`)"
 
 
-def event_view(  # noqa: PLR0913  # a verb's options
+def event_view(  # a verb's options
     ctx: Context,
     *,
     every: bool = False,
@@ -256,7 +259,7 @@ def event_view(  # noqa: PLR0913  # a verb's options
     return Outcome(result)
 
 
-def view(  # noqa: PLR0913
+def view(
     ctx: Context,
     *,
     after: int | None = None,
@@ -282,7 +285,15 @@ def view(  # noqa: PLR0913
     if target != "any":
         # What is addressed to somebody reaches it whatever room it was sent from.
         mine = tuple(members.rooms_of(con, who)) if bus else where
-        return events.View((rooms.BUS, *(mine or where), *_mailed(every_room)), after or 0, 0, (who, *_station(ctx, who)), who, types, sender)
+        return events.View(
+            (rooms.BUS, *(mine or where), *_mailed(every_room)),
+            after or 0,
+            0,
+            (who, *_station(ctx, who)),
+            who,
+            types,
+            sender,
+        )
     return events.View((rooms.BUS, *where), after or 0, 0, None, who, types, sender)
 
 

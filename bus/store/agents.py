@@ -99,7 +99,7 @@ def session(con: sqlite3.Connection, key: str) -> tuple[str, str] | None:
 
 
 def bind_session(con: sqlite3.Connection, key: str, agent: str, now: int) -> None:
-    """This session is this agent from now on."""
+    """From now on the session is this agent."""
     con.execute(
         """INSERT INTO sessions (key, agent, state, at) VALUES (?, ?, 'live', ?)
            ON CONFLICT (key) DO UPDATE SET agent = excluded.agent, state = 'live', at = excluded.at

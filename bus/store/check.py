@@ -16,7 +16,10 @@ INVARIANTS: tuple[tuple[str, str], ...] = (
         """SELECT id, owner FROM rooms WHERE (owner IS NULL) <> (lease_id IS NULL)
                OR (lease_id IS NULL) <> (guardian_pid IS NULL) OR (owner IS NULL) <> (claim_seq IS NULL)""",
     ),
-    ("a lease belongs to one room", "SELECT lease_id FROM rooms WHERE lease_id IS NOT NULL GROUP BY 1 HAVING COUNT(*) > 1"),
+    (
+        "a lease belongs to one room",
+        "SELECT lease_id FROM rooms WHERE lease_id IS NOT NULL GROUP BY 1 HAVING COUNT(*) > 1",
+    ),
     (
         "the state of a room says what its columns say",
         """SELECT id, state FROM rooms WHERE state <> CASE WHEN owner IS NOT NULL THEN 'owned'
@@ -37,11 +40,15 @@ INVARIANTS: tuple[tuple[str, str], ...] = (
         """SELECT r.id, r.claim_seq FROM rooms r LEFT JOIN mail m ON m.box = r.owner AND m.seq = r.claim_seq
             WHERE r.owner IS NOT NULL AND m.seq IS NULL""",
     ),
-    ("the bus itself has no stick", "SELECT id FROM rooms WHERE id = 0 AND (owner IS NOT NULL OR reserved_for IS NOT NULL)"),
+    (
+        "the bus itself has no stick",
+        "SELECT id FROM rooms WHERE id = 0 AND (owner IS NOT NULL OR reserved_for IS NOT NULL)",
+    ),
     ("the bus is room 0", "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM rooms WHERE id = 0)"),
     (
         "no turn was held that was never given",
-        """SELECT m.agent, m.room, m.last_turn FROM members m JOIN rooms r ON r.id = m.room WHERE m.last_turn > r.turn_id""",
+        """SELECT m.agent, m.room, m.last_turn FROM members m JOIN rooms r ON r.id = m.room
+            WHERE m.last_turn > r.turn_id""",
     ),
     (
         "each turn was claimed once",
@@ -50,7 +57,8 @@ INVARIANTS: tuple[tuple[str, str], ...] = (
     (
         "each turn that was given has its claim",
         """SELECT r.id, r.turn_id FROM rooms r WHERE r.turn_id > 0 AND NOT EXISTS
-               (SELECT 1 FROM events e WHERE e.room = r.id AND e.type IN ('claim', 'takeover') AND e.turn = r.turn_id)""",
+               (SELECT 1 FROM events e WHERE e.room = r.id AND e.type IN ('claim', 'takeover')
+                AND e.turn = r.turn_id)""",
     ),
     (
         "a claim that nobody received is the present one",
@@ -58,7 +66,10 @@ INVARIANTS: tuple[tuple[str, str], ...] = (
             WHERE e.type IN ('claim', 'takeover') AND m.box = e.sender AND m.received_at IS NULL
               AND (r.claim_seq IS NULL OR r.claim_seq <> m.seq)""",
     ),
-    ("mail belongs to an event", "SELECT box, seq FROM mail m WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.seq = m.seq)"),
+    (
+        "mail belongs to an event",
+        "SELECT box, seq FROM mail m WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.seq = m.seq)",
+    ),
     (
         "unread mail is covered by a wake that exists and is not closed",
         """SELECT m.box, m.seq FROM mail m LEFT JOIN wakes w ON w.id = m.wake_id

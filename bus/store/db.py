@@ -18,13 +18,25 @@ from bus.store import schema
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Self
 
 _CODES = {
-    sqlite3.SQLITE_BUSY: ("store_busy", "another program holds the database of this bus", "try again in a moment"),
-    sqlite3.SQLITE_LOCKED: ("store_busy", "another program holds the database of this bus", "try again in a moment"),
+    sqlite3.SQLITE_BUSY: (
+        "store_busy",
+        "another program holds the database of this bus",
+        "try again in a moment",
+    ),
+    sqlite3.SQLITE_LOCKED: (
+        "store_busy",
+        "another program holds the database of this bus",
+        "try again in a moment",
+    ),
     sqlite3.SQLITE_READONLY: ("store_read_only", "the database of this bus is read-only", None),
-    sqlite3.SQLITE_FULL: ("store_full", "the disk that holds this bus is full", "free some space; nothing was written"),
+    sqlite3.SQLITE_FULL: (
+        "store_full",
+        "the disk that holds this bus is full",
+        "free some space; nothing was written",
+    ),
 }
 
 
@@ -81,7 +93,7 @@ class Bus:
         """Close the connection; safe to call twice."""
         self.con.close()
 
-    def __enter__(self) -> Bus:
+    def __enter__(self) -> Self:
         """Nothing more to open."""
         return self
 
@@ -188,7 +200,7 @@ def open_bus(directory: str, *, busy_ms: int | None = None) -> Bus:
         con.close()
         if found > schema.VERSION:
             raise _too_new(found)
-        from bus.store import migrate  # noqa: PLC0415  # needs filelock, and is rarely needed
+        from bus.store import migrate  # needs filelock, and is rarely needed
 
         migrate.migrate(directory)
         con = connect(directory, busy_ms=busy_ms)

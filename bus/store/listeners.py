@@ -44,7 +44,15 @@ def save(con: sqlite3.Connection, listener: Listener) -> None:
         """INSERT INTO listeners (agent, kind, id, room, intent, pid, since) VALUES (?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (agent, kind) DO UPDATE SET id = excluded.id, room = excluded.room, intent = excluded.intent,
                pid = excluded.pid, since = excluded.since""",
-        (listener.agent, listener.kind, listener.id, listener.room, listener.intent, listener.pid, listener.since),
+        (
+            listener.agent,
+            listener.kind,
+            listener.id,
+            listener.room,
+            listener.intent,
+            listener.pid,
+            listener.since,
+        ),
     )
 
 

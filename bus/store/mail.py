@@ -91,7 +91,7 @@ def has_unread(con: sqlite3.Connection, agent: str, boxes: Iterable[str]) -> boo
 
 def unread_count(con: sqlite3.Connection, agent: str, boxes: Iterable[str]) -> int:
     """How many events are unread."""
-    query = f"SELECT COUNT(DISTINCT seq) FROM ({_UNREAD})"  # noqa: S608  # our own text
+    query = f"SELECT COUNT(DISTINCT seq) FROM ({_UNREAD})"  # our own text
     values = {"agent": agent, "boxes": json.dumps(list(boxes)), "limit": 1_000_000}
     return int(con.execute(query, values).fetchone()[0])
 
@@ -142,7 +142,8 @@ def cover(con: sqlite3.Connection, box: str, seqs: Iterable[int], wake_id: int) 
 def uncover(con: sqlite3.Connection, wake_id: int) -> None:
     """Give back what a closed wake offered and nobody read: it is due again."""
     con.execute(
-        "UPDATE mail SET wake_id = NULL WHERE wake_id = ? AND received_at IS NULL AND wake_id IS NOT NULL", (wake_id,)
+        "UPDATE mail SET wake_id = NULL WHERE wake_id = ? AND received_at IS NULL AND wake_id IS NOT NULL",
+        (wake_id,),
     )
 
 
@@ -165,14 +166,16 @@ def void(con: sqlite3.Connection, box: str, seq: int, now: int) -> None:
 def renew(con: sqlite3.Connection, box: str, seq: int) -> None:
     """A handoff whose receiver lost its turn is pending again, for who holds the turn next."""
     con.execute(
-        "UPDATE mail SET received_at = NULL, received_by = NULL, wake_id = NULL WHERE box = ? AND seq = ?", (box, seq)
+        "UPDATE mail SET received_at = NULL, received_by = NULL, wake_id = NULL WHERE box = ? AND seq = ?",
+        (box, seq),
     )
 
 
 def silence(con: sqlite3.Connection, agent: str, upto: int) -> None:
     """Standby: what is unread up to here wakes nobody any more; it stays unread."""
     con.execute(
-        """UPDATE mail SET wake = 0 WHERE box = ? AND received_at IS NULL AND seq <= ? AND wake > 0""", (agent, upto)
+        """UPDATE mail SET wake = 0 WHERE box = ? AND received_at IS NULL AND seq <= ? AND wake > 0""",
+        (agent, upto),
     )
 
 

@@ -80,7 +80,8 @@ def leave(con: sqlite3.Connection, agent: str, room: int, now: int, why: str) ->
 def set_intent(con: sqlite3.Connection, agent: str, room: int, intent: str) -> None:
     """Active or parked, for the time without a live wait; writes only a change."""
     con.execute(
-        "UPDATE members SET intent = ? WHERE agent = ? AND room = ? AND intent <> ?", (intent, agent, room, intent)
+        "UPDATE members SET intent = ? WHERE agent = ? AND room = ? AND intent <> ?",
+        (intent, agent, room, intent),
     )
 
 
@@ -91,6 +92,4 @@ def held(con: sqlite3.Connection, agent: str, room: int, turn: int) -> None:
 
 def move_cursor(con: sqlite3.Connection, agent: str, room: int, seq: int) -> None:
     """What was shown up to `seq` counts as received; never moves back."""
-    con.execute(
-        "UPDATE members SET cursor = ? WHERE agent = ? AND room = ? AND cursor < ?", (seq, agent, room, seq)
-    )
+    con.execute("UPDATE members SET cursor = ? WHERE agent = ? AND room = ? AND cursor < ?", (seq, agent, room, seq))

@@ -25,7 +25,7 @@ class Note(Record):
 _SELECT = f"SELECT {columns(Note)} FROM notes "
 
 
-def add(con: sqlite3.Connection, room: int, turn: int | None, author: str, body: str, now: int) -> int:  # noqa: PLR0913
+def add(con: sqlite3.Connection, room: int, turn: int | None, author: str, body: str, now: int) -> int:
     """Write a note; its number."""
     query = "INSERT INTO notes (room, turn, author, body, at) VALUES (?, ?, ?, ?, ?) RETURNING id"
     return int(con.execute(query, (room, turn, author, body, now)).fetchone()[0])

@@ -128,5 +128,5 @@ def delete(con: sqlite3.Connection, room: int) -> None:
     """Remove a room whose history was archived, with everything that hangs on it."""
     con.execute("DELETE FROM mail WHERE seq IN (SELECT seq FROM events WHERE room = ?)", (room,))
     for table in ("events", "members", "notes", "listeners"):
-        con.execute(f"DELETE FROM {table} WHERE room = ?", (room,))  # noqa: S608  # names are ours
+        con.execute(f"DELETE FROM {table} WHERE room = ?", (room,))  # names are ours
     con.execute("DELETE FROM rooms WHERE id = ?", (room,))

@@ -46,7 +46,7 @@ class Attempt(Record):
     upto: int
     at: int
     state: str = "sending"
-    shown: dict[str, Any] = {}  # noqa: RUF012  # a record's default is never changed in place
+    shown: dict[str, Any] = {}  # a record's default is never changed in place
     seen_at: int | None = None
 
 

@@ -76,9 +76,7 @@ def test_root_help_names_every_command_and_loads_none(tt):
         assert command.words[0] in shown
     code = "import sys\nfrom tt.main import main\nmain(['--help'])\nprint(*sys.modules)"
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": ROOT}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=30
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=30)
     modules = done.stdout.splitlines()[-1].split()
     assert "click" in modules
     assert not [name for name in modules if name.startswith(("tt.commands", "bus.operations", "monitor"))]

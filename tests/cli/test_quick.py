@@ -14,9 +14,7 @@ from tt import app, grammar, quick, table
 
 HOT = [command for command in table.COMMANDS if command.hot]
 WORDS = st.one_of(
-    st.sampled_from(
-        ["", "-", "--", "-x", "--json", "--=x", "--bogus", "a=b", "room", "next", "5", "ü", "--agent"]
-    ),
+    st.sampled_from(["", "-", "--", "-x", "--json", "--=x", "--bogus", "a=b", "room", "next", "5", "ü", "--agent"]),
     st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=8),
 )
 
@@ -37,9 +35,7 @@ def by_click(argv):
 def calls(draw):
     """Words of a command, its options in any way of writing them, and now and then noise."""
     command = draw(st.sampled_from(table.COMMANDS))
-    words = list(
-        draw(st.sampled_from([command.words, *((*command.words[:-1], name) for name in command.aliases)]))
-    )
+    words = list(draw(st.sampled_from([command.words, *((*command.words[:-1], name) for name in command.aliases)])))
     pieces = [[draw(WORDS)] for argument in command.arguments if argument.required or draw(st.booleans())]
     for option in draw(st.lists(st.sampled_from(grammar.options_of(command)), max_size=4)):
         if option.kind == "flag":
@@ -64,9 +60,7 @@ def test_both_readers_read_every_call_alike(argv):
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.lists(st.one_of(WORDS, st.sampled_from(["wait", "try", "msg", "send", "--help", "-h"])), max_size=6)
-)
+@given(st.lists(st.one_of(WORDS, st.sampled_from(["wait", "try", "msg", "send", "--help", "-h"])), max_size=6))
 def test_it_never_fails(argv):
     light = quick.read(argv)
     if light is not None:
@@ -130,9 +124,7 @@ def test_global_options_may_come_before_the_words():
     assert by_click(["--agent", "a:1", "try", "--agent", "b:2"])[1]["agent"] == "b:2"
 
 
-@pytest.mark.parametrize(
-    "argv", [["release", "--path", "."], ["--path", ".", "release"], ["join", "--path", "."]]
-)
+@pytest.mark.parametrize("argv", [["release", "--path", "."], ["--path", ".", "release"], ["join", "--path", "."]])
 def test_path_is_a_usage_error_where_it_is_an_argument(argv):
     with pytest.raises(BusError) as caught:
         by_click(argv)
@@ -150,8 +142,6 @@ def test_reading_a_hot_verb_loads_nothing_slow(command):
     argv = [*command.words, *("x" for argument in command.arguments if argument.required)]
     code = "import sys; from tt import grammar, main, quick; "
     code += f"grammar.finish(*quick.read({argv!r})); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, timeout=30
-    )
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert not set(SLOW.split()) & set(done.stdout.split())
     assert not {name for name in done.stdout.split() if name.startswith("tt.commands")}

@@ -59,27 +59,25 @@ def stdout(monkeypatch):
 def path_of_a_command(monkeypatch, stdout):
     """Everything around one operation, faked, with the order of steps written down."""
     import bus.deliver
-    from bus.operations import enter, receive, sweep
+    from bus.operations import enter, receive
 
     steps = []
-    ctx = types.SimpleNamespace(
-        bus="bus", env={"HOME": "/"}, caller=None, close=lambda: steps.append("close")
-    )
+    ctx = types.SimpleNamespace(bus="bus", env={"HOME": "/"}, caller=None, close=lambda: steps.append("close"))
 
     def step(name):
         def done(*_args, **_named):
             steps.append(name)
             if name in broken:
                 raise broken[name]
+            return []
 
         return done
 
     broken: dict[str, Exception] = {}
     monkeypatch.setattr(enter, "enter", lambda *_a, **_k: ctx)
     monkeypatch.setattr(bus.deliver, "carry_out", step("wake"))
-    monkeypatch.setattr(bus.deliver, "send", lambda *_a: None)
     monkeypatch.setattr(receive, "settle", step("mark"))
-    monkeypatch.setattr(sweep, "sweep", step("sweep"))
+    monkeypatch.setattr(bus.deliver, "after_write", step("sweep"))
     monkeypatch.setattr(crashlog, "write", lambda *_a: "/some/log")
     outcome = Outcome({"status": "sent"})
 

@@ -37,9 +37,7 @@ def reply(args: dict[str, Any]) -> int:
     text = body.message(args)
     return run.write(
         args,
-        lambda ctx: messages.reply(
-            ctx, args["event_id"], text, interrupt=args["interrupt"], wake=not args["no_wake"]
-        ),
+        lambda ctx: messages.reply(ctx, args["event_id"], text, interrupt=args["interrupt"], wake=not args["no_wake"]),
         need_room=False,
     )
 

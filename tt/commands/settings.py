@@ -21,9 +21,7 @@ def put(args: dict[str, Any]) -> int:
     """Change one setting; makes the bus where there is none."""
     from bus.operations import settings
 
-    return run.write(
-        args, lambda ctx: settings.put(ctx, args["key"], args["value"]), make=True, need_room=False
-    )
+    return run.write(args, lambda ctx: settings.put(ctx, args["key"], args["value"]), make=True, need_room=False)
 
 
 def list_all(args: dict[str, Any]) -> int:

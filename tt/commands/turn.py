@@ -67,6 +67,4 @@ def take(args: dict[str, Any]) -> int:
 
     reason = body.line(args["reason"], "reason")
     asked, force = args["operator_requested"], args["force"]
-    return run.write(
-        args, lambda ctx: granting.take(ctx, reason=reason, operator_requested=asked, force=force)
-    )
+    return run.write(args, lambda ctx: granting.take(ctx, reason=reason, operator_requested=asked, force=force))

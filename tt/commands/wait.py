@@ -46,6 +46,4 @@ def inbox(args: dict[str, Any]) -> int:
     """Drain unread mail, or look at it."""
     from bus.operations import receive
 
-    return run.write(
-        args, lambda ctx: receive.inbox(ctx, peek=args["peek"], limit=args["limit"]), need_room=False
-    )
+    return run.write(args, lambda ctx: receive.inbox(ctx, peek=args["peek"], limit=args["limit"]), need_room=False)
