@@ -2,6 +2,8 @@
 
 `TT_TEST_CRASH=<name>` kills the process with SIGKILL at that point; `TT_TEST_CRASH=<name>!stop`
 stops it there instead (SIGSTOP), so that a test can force one interleaving and go on.
+`<name>#2` means the second time that the process comes there. It stops once only.
+`TT_TEST_CRASH=?<file>` does neither and notes each point that is passed, as `<pid> <name>`.
 """
 
 from __future__ import annotations
@@ -35,12 +37,23 @@ POINTS = (
 )
 
 
+_passed: list[str] = []  # how often the wanted point was reached; filled in tests only
+
+
 def point(name: str) -> None:
     """Die or stop here if a test asked for it; otherwise one comparison."""
     if not _WANTED:
         return
+    if _WANTED.startswith("?"):
+        with open(_WANTED[1:], "a", encoding="ascii") as file:
+            file.write(f"{os.getpid()} {name}\n")
+        return
     wanted, _, how = _WANTED.partition("!")
-    if wanted == name:
+    wanted, _, count = wanted.partition("#")
+    if wanted != name:
+        return
+    _passed.append(name)
+    if len(_passed) == int(count or 1):
         import signal  # never loaded outside tests
 
         os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)

@@ -48,6 +48,8 @@ CODES = (
     # things
     "event_not_found",
     "note_not_found",
+    "unknown_ack_token",
+    "foreign_ack_token",
     # permission
     "not_permitted",
     # store

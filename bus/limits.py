@@ -33,6 +33,8 @@ FAIRNESS_GRACE = _value("FAIRNESS_GRACE", 10 * SECOND)  # others defer to a know
 TAKE_BACK_COOLDOWN = _value("TAKE_BACK_COOLDOWN", 60 * SECOND)  # prior owner waits while others are there
 TAKEOVER_OFFER = _value("TAKEOVER_OFFER", 60 * SECOND)  # between the fairest waiter and the next one
 
+INTERRUPT_EXPIRY = _value("INTERRUPT_EXPIRY", 60 * SECOND)  # an interrupt not dispatched by then is one no more
+
 # Presence and repair
 PRESENCE = _value("PRESENCE", 4 * HOUR)  # an agent counts as recently present
 BETWEEN_WAITS = _value("BETWEEN_WAITS", 2 * MINUTE)  # gave a command this recently: perhaps between two waits
@@ -41,6 +43,8 @@ OPEN_TURN = _value("OPEN_TURN", 10 * MINUTE)  # an open-turn mark without any ho
 ENDED_MEMBER = _value("ENDED_MEMBER", HOUR)  # process proven gone and silent: removed
 IDLE_ROOM = _value("IDLE_ROOM", 7 * DAY)  # no activity and nobody alive: archived; 0 turns it off
 UNSEEN_WAKE = _value("UNSEEN_WAKE", 5 * MINUTE)  # closed by newer waking mail; an unseen claim goes back
+REOFFER = _value("REOFFER", 60 * SECOND)  # a hook's delivery that nobody acknowledged
+USAGE = _value("USAGE", 7 * DAY)  # samples of what sub-agents cost
 SWEEP = _value("SWEEP", SECOND)  # at most one whole sweep per bus in this time
 WAKE_LOG = _value("WAKE_LOG", DAY)  # wake rows are pruned after this
 FALLBACK_POLL = _value("FALLBACK_POLL", SECOND)  # only where file events cannot be trusted
@@ -53,9 +57,13 @@ BUSY_HOOK = _value("BUSY_HOOK", 250)  # a hook gives up after this, silently
 MESSAGE_BYTES = _value("MESSAGE_BYTES", 16 * 1024)
 NOTE_BYTES = _value("NOTE_BYTES", 16 * 1024)
 HANDOFF_BYTES = _value("HANDOFF_BYTES", 64 * 1024)
+ENVELOPE_BYTES = _value("ENVELOPE_BYTES", 24 * 1024)
+ENVELOPE_EVENTS = _value("ENVELOPE_EVENTS", 32)
+HOOK_BYTES = _value("HOOK_BYTES", 8000)  # what a hook puts before a model
 RESULT_BYTES = _value("RESULT_BYTES", 1024 * 1024)  # one wait, try or inbox
 RESULT_EVENTS = _value("RESULT_EVENTS", 500)
 NOTIFY_BYTES = _value("NOTIFY_BYTES", 480)  # one line of a notify file
+NOTIFY_FILE = _value("NOTIFY_FILE", 256 * 1024)  # a monitor that finds more starts a new file
 FOCUS_CHARS = _value("FOCUS_CHARS", 80)
 REASON_BYTES = _value("REASON_BYTES", 2 * 1024)  # the reason of a take or a kick
 VIEW_EVENTS = _value("VIEW_EVENTS", 50)

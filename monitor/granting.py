@@ -66,6 +66,9 @@ def ensure_guarded(ctx: Context, seen: Look) -> None:
 
 def arrive(ctx: Context, *, park: bool) -> None:
     """The caller is here now: seen, and active or parked. Raises what membership raises."""
+    receive.confirm(ctx.bus, ctx.me, ctx.now)
+    if not needs_arrival(ctx, park=park):
+        return
     member = seated(ctx)
     with db.Write(ctx.bus.con) as con:
         known = agents.get(con, ctx.me)
@@ -86,8 +89,7 @@ def needs_arrival(ctx: Context, *, park: bool) -> bool:
 def try_once(ctx: Context, *, park: bool = False, after: int | None = None) -> Outcome:
     """One evaluation: the turn, if it is the caller's to have; else how things stand, and what is unread."""
     observer(ctx)
-    if needs_arrival(ctx, park=park):
-        arrive(ctx, park=park)
+    arrive(ctx, park=park)
     wish = looking.Wish(park=park)
     for _ in range(ATTEMPTS):
         seen = looking.look(ctx.bus, ctx.me, ctx.room.id, wish, clock.now())
@@ -184,13 +186,13 @@ def take(ctx: Context, *, reason: str | None = None, operator_requested: bool = 
         raise BusError("invalid_input", f"a reason has at most {limits.REASON_BYTES} bytes")
     if not ctx.caller.person and not operator_requested and not (reason or "").strip():
         raise BusError("invalid_input", "say why you take the turn", "add --reason TEXT, or --operator-requested")
-    arrive(ctx, park=False)
     for _ in range(ATTEMPTS):
         now = clock.now()
         seen = looking.look(ctx.bus, ctx.me, ctx.room.id, looking.Wish(claim=True), now)
         if seen.room is None:
             raise BusError("room_closed", f"the room at {ctx.room.path} was closed", "join it anew with `tt join`")
         why = _allowed(ctx, seen, operator_requested=operator_requested, force=force, now=now)
+        arrive(ctx, park=False)  # only now: a refusal writes nothing
         given = obtain(ctx, seen.room, why, takes=True, why=reason)
         if given is not None:
             return _taken(ctx, seen, given)

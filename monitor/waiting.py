@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import signal
 
-from bus import bell, clock, crash, deliver, ids, limits, locks, process
+from bus import bell, clock, crash, deliver, ids, limits, locks, marks, process
 from bus.deliver import guardian
 from bus.errors import BusError
 from bus.operations import answers, looking, receive, sweep, views
 from bus.operations.outcome import Guard, Wakes
+from bus.rules import route
 from bus.store import agents, db, listeners, members, rooms
 from bus.store.listeners import Listener
 from monitor import granting
@@ -55,8 +56,7 @@ def wait(  # a verb's options
     if park and claim:
         raise BusError("invalid_wait_mode", "--park and --claim exclude each other", "leave one of them out")
     granting.observer(ctx)
-    if granting.needs_arrival(ctx, park=park):
-        granting.arrive(ctx, park=park)
+    granting.arrive(ctx, park=park)
     held = locks.hold(ctx.bus.lock(ctx.me, "wait"))
     if held is None:
         raise _duplicate(ctx)
@@ -72,8 +72,10 @@ def wait(  # a verb's options
 
 
 def _duplicate(ctx: Context) -> BusError:
-    """Another wait of this agent lives."""
+    """Another wait of this agent lives. It takes its lock before it writes its row, which may be an earlier one's."""
     row = listeners.get(ctx.bus.con, ctx.me, "wait")
+    if row is not None and process.liveness(process.anchor(row.pid) or "") != "alive":
+        row = None
     room = rooms.by_id(ctx.bus.con, row.room) if row is not None else None
     return BusError(
         "duplicate_listener",
@@ -134,6 +136,7 @@ class Wait:
         self.ears: bell.Ears | None = None
         self.blocked = False
         self.deadline: int | None = None
+        self.surrender_by: int | None = None
         self.client = _watch_anchor(ctx.caller.anchor) if ctx.caller.verified else None
         self.peer: process.ExitWatch | None = None
         self.peer_pid: int | None = None
@@ -169,6 +172,8 @@ class Wait:
         if seen.batch.items:
             seen.batch = receive.claim(self.bus, self.me, seen.batch, self.route, clock.now())
         self.deadline = seen.decision.deadline
+        if seen.decision.kind != "takeover":
+            self.surrender_by = None
         if seen.room is None:
             return answers.closed(self.bus, self.me, seen, self.ctx.room.path)
         found = self._turn(seen, seen.room)
@@ -213,10 +218,22 @@ class Wait:
         """A takeover ends one wait at a time, once per turn; an idle owner ends none."""
         if seen.decision.reason in looking.IDLE_REASONS or self._told(seen, "takeover_offer"):
             return None
+        if seen.decision.reason == "owner_gone" and self._guardian_first():
+            return None
         if seen.offer_at is not None and clock.now() < seen.offer_at:
             self.deadline = seen.offer_at
             return None
         return answers.takeover(self.bus, self.me, seen, self.route)
+
+    def _guardian_first(self) -> bool:
+        """A grace just ended: a guardian hands the turn on by itself, and both of us wake at that moment.
+
+        Without this head start the wait would offer a takeover that nobody has to decide about.
+        """
+        if self.surrender_by is None:
+            self.surrender_by = clock.now() + limits.GUARDIAN_ADOPT
+        self.deadline = self.surrender_by
+        return clock.now() < self.surrender_by
 
     def _answer(self, seen: Look, wake_reason: str) -> Outcome:
         """What is said for an event or a time-out."""
@@ -315,10 +332,18 @@ class Wait:
             granting.take_back(self.ctx, outcome)
             return 0
         try:
-            receive.settle(self.bus, outcome.receipt, clock.now())
+            self._settle(outcome)
         except BusError:
             return 0  # it was printed and comes again: at least once
         return 0
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Mark what was printed; where a background command's end wakes nobody, only at the session's next sign."""
+        turn_open = marks.read(self.bus, self.me).is_open(clock.now())
+        if self.blocked and not route.wait_serves(self.ctx.caller.harness, turn_open=turn_open):
+            receive.defer(self.bus, outcome.receipt, clock.now())
+        else:
+            receive.settle(self.bus, outcome.receipt, clock.now())
 
     def close(self) -> None:
         """Watch no more."""

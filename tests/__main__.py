@@ -90,11 +90,15 @@ def full(extra: list[str]) -> int:
 
 
 def clients(extra: list[str]) -> int:
-    """Tests against the real clients, which skip with a reason where one is not installed."""
+    """Tests against the real clients, one by one (`--long`: the long ones too); they skip where none is installed."""
     if not folders(["clients"]):
         print("total: 0 passed (there are no tests/clients)")
         return NO_TESTS
-    return pytest_runs([folders(["clients"])], extra)
+    long = "--long" in extra
+    chosen = [] if long else ["-m", "not long"]
+    rest = [argument for argument in extra if argument != "--long"]
+    # a skip names what is missing; -rs prints it even in a run that is otherwise fine
+    return pytest_runs([["-rs", *chosen, *folders(["clients"])]], rest)
 
 
 def lint(extra: list[str]) -> int:

@@ -40,6 +40,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     """By the light reader if it knows the call exactly, else by click."""
+    if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
+        from hooks import entry
+
+        return entry.main(words[1:])
     if "_TT_COMPLETE" not in os.environ:
         from tt import quick
 

@@ -133,6 +133,21 @@ PAGES = {
         "Prints what is unread and marks exactly that as read. --peek marks nothing.",
         "tt inbox --peek",
     ),
+    "ack": (
+        "Only where no hook reads prompts. It marks exactly what that envelope showed, and claims nothing.",
+        "tt ack 5f0c1d2e3a4b5c6d7e8f9a0b",
+    ),
+    "monitor": (
+        (
+            "Follows my notify file until its reader goes; without a bus it waits for one. A monitor that you "
+            "arm by hand expires; the plugin that tt install sets up has one that does not."
+        ),
+        "tt monitor --print",
+    ),
+    "hook": (
+        "Reads the event as JSON on stdin, as a harness sends it. Whatever is wrong with it: exit 0, nothing printed.",
+        "tt hook board --harness claude < payload.json",
+    ),
     "focus": (
         "Others see the line beside my name. Without words it shows the present one.",
         "tt focus rewriting the parser",

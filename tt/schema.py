@@ -89,6 +89,8 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "notes resolve": {"resolved": _RESOLVED, "already_resolved": _RESOLVED},
     "wakes": {"wakes": ("wakes totals", "")},
     "inbox": {"inbox": ("agent_id events", "more unread cursor_event_seq")},
+    "ack": {"acknowledged": ("event_seqs", ""), "already_acknowledged": ("event_seqs", "")},
+    "monitor": {"monitor": ("call note", "")},
     "focus": {"focus": ("agent_id focus", "")},
     "config get": {"config": _SETTING},
     "config set": {"config": _SETTING},

@@ -241,6 +241,25 @@ COMMANDS = (
         hot=True,
     ),
     Command(
+        ("ack",),
+        "Say that I received what an envelope showed",
+        "tt.commands.harness:ack",
+        (Argument("token", "the token in the envelope's first line", required=True),),
+    ),
+    Command(
+        ("monitor",),
+        "Print one line for each wake, for a harness's monitor",
+        "tt.commands.harness:monitor",
+        (Argument("path", "a directory, else this one", kind="path"),),
+        (Option("--print", "only show the Monitor call to arm by hand"),),
+    ),
+    Command(
+        ("hook",),
+        "Run one harness hook by hand",
+        "tt.commands.harness:hook",
+        (Argument("words", "its name, then --harness H", many=True),),
+    ),
+    Command(
         ("focus",),
         "Show or say in one line what I am working on",
         "tt.commands.settings:focus",

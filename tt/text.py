@@ -46,6 +46,8 @@ _RENDERERS = {
     "config set": "text_health:config",
     "config list": "text_health:config",
     "focus": "text_health:focus",
+    "ack": "text_health:ack",
+    "monitor": "text_health:monitor",
 }
 
 

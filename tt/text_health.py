@@ -160,3 +160,16 @@ def focus(value: Values, _paint: parts.Paint) -> list[str]:
     whose = parts.pick(value, "agent_id", "station")
     said = value.get("focus")
     return [f"{parts.word(whose)}: {parts.word(said) if said else 'nothing in particular'}"]
+
+
+def ack(value: Values, _paint: parts.Paint) -> list[str]:
+    """Which events count as received now."""
+    seqs = ", ".join(f"#{parts.word(seq)}" for seq in value.get("event_seqs", []))
+    said = "Received" if value.get("status") == "acknowledged" else "Received before"
+    return [f"{said}: {seqs or 'nothing'}"]
+
+
+def monitor(value: Values, _paint: parts.Paint) -> list[str]:
+    """The call to arm a monitor by hand, field by field, and what to know of it."""
+    lines = [f"{parts.word(key)}: {parts.word(one)}" for key, one in dict(value.get("call", {})).items()]
+    return [*lines, f"({parts.word(value.get('note'))})"]

@@ -1,15 +1,17 @@
 """`serve`: whatever is due in one box gets its wake. Senders and the sweep call the same function.
 
 Kept true: a row is written by compare-and-set before anything that costs a turn is done, so
-two who serve the same box wake once; a live wait costs nothing and needs no row.
+two who serve the same box wake once; a live wait costs nothing and needs no row; after an
+attempt with an unknown outcome nothing else is tried.
 """
 
 from __future__ import annotations
 
 import os
 
-from bus import bell, crash, limits, notify, process
-from bus.operations import present
+from bus import bell, crash, limits, marks, notify, process
+from bus.deliver import native
+from bus.operations import offer, present, receive
 from bus.records import Record
 from bus.rules import route, visible
 from bus.store import agents, db, events, mail, wakes
@@ -18,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from bus.rules.route import Reach
     from bus.store.agents import Agent
     from bus.store.db import Bus
 
@@ -32,6 +35,8 @@ class Delivery(Record):
     transport: str | None = None
     state: str = "queued"
     reason: str | None = None
+    interrupt: str | None = None
+    also_receiver: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The fields that a sender sees."""
@@ -40,94 +45,162 @@ class Delivery(Record):
             "delivery_transport": self.transport,
             "delivery_state": self.state,
         }
-        return found | ({"reason": self.reason} if self.reason else {})
+        if self.reason:
+            found["reason"] = self.reason
+        if self.interrupt:
+            found["interrupt_status"] = self.interrupt
+        if self.also_receiver:
+            found["also_receiver"] = True
+        return found
 
 
 def serve(bus: Bus, box: str, *, rang: bool, now: int) -> Delivery:
     """Wake whoever reads this box, if something in it is due. `rang`: its room's bell was rung just now."""
     if not box.startswith(STATION):
-        return _agent(bus, box, box, rang=rang, now=now)
+        return _serve_agent(bus, box, box, rang=rang, now=now)
     there = agents.at_station(bus.con, box.removeprefix(STATION))
+    living = [(agent, present.Sign(bus, agent, now)) for agent in there]
     ranked = sorted(
-        ((_rank(bus, agent), agent.last_seen, agent.id) for agent in there if not _gone(bus, agent, now)),
+        (route.ORDER.index(route.choose(sign.reach)), agent.last_seen, agent.id)
+        for agent, sign in living
+        if not sign.gone
     )
     if not ranked:
         return Delivery(box, "waiting", None, "queued", "nobody is at this station")
-    return _agent(bus, ranked[0][2], box, rang=False, now=now)
+    return _serve_agent(bus, ranked[0][2], box, rang=False, now=now)
 
 
-def _gone(bus: Bus, agent: Agent, now: int) -> bool:
-    """Is this session proven gone?"""
-    return present.Sign(bus, agent, now).gone
-
-
-def _rank(bus: Bus, agent: Agent) -> int:
-    """Best route first."""
-    return ("wait", "monitor", "line").index(route.choose(present.reach(bus, agent.id)))
-
-
-def _agent(bus: Bus, agent: str, box: str, *, rang: bool, now: int) -> Delivery:
+def _serve_agent(bus: Bus, agent: str, box: str, *, rang: bool, now: int) -> Delivery:
     """Wake one agent for what is due in one box."""
-    way = route.choose(present.reach(bus, agent))
-    if way == "wait":
-        if not rang:
-            bell.ring(bus.agent_bell(agent))
-        return Delivery(box, "receiver", "wait", "woken")
     known = agents.get(bus.con, agent)
+    reach = present.reach(bus, agent, known)
+    if reach.wait and not rang:
+        bell.ring(bus.agent_bell(agent))
+    heard = Delivery(box, "receiver", "wait", "woken")
     if known is None or known.kind != "harness":
-        return Delivery(box, "not_woken", None, "queued", "people read when they look")
-    offered = _offer(bus, known, box, way, now)
-    if offered is None:
-        return Delivery(box, "pending")
-    return _append_line(bus, known, box, way, offered)
+        return heard if reach.wait else Delivery(box, "not_woken", None, "queued", "people read when they look")
+    mark = marks.read(bus, agent)
+    levels = offer.levels(bus.con, [box], now)
+    urgent = mail.INTERRUPT in levels
+    if reach.wait and not urgent and route.wait_serves(known.harness, turn_open=mark.is_open(now)):
+        return heard
+    found = _by_other_routes(bus, known, box, reach, now)
+    if urgent:
+        found.interrupt = _interrupted(found)
+        found.also_receiver = reach.wait
+    return heard if reach.wait and found.status in ("unreachable", "pending") and not urgent else found
+
+
+def _interrupted(found: Delivery) -> str:
+    """How an interrupt went, in one word."""
+    if found.state == "ambiguous":
+        return "unknown"
+    if found.status in ("rewake", "endpoint", "monitor"):
+        return "injected" if found.transport in ("rewake", "claude_inbox") else "queued"
+    return "unsupported"
+
+
+def _by_other_routes(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Delivery:
+    """Rewake, plugin, monitor line, native: the first that is there."""
+    mark = marks.read(bus, agent.id)
+    levels = offer.levels(bus.con, [box], now)
+    deferred = bool(levels) and not offer.may_join(levels, mark, now)
+    if reach.rewake or reach.plugin:
+        bell.ring(bus.agent_bell(agent.id))
+        name = "rewake" if reach.rewake else "opencode_plugin"
+        return Delivery(box, "rewake", name, "queued" if deferred else "woken", "turn_open" if deferred else None)
+    if deferred:
+        return Delivery(box, "pending", None, "queued", "turn_open")
+    if reach.endpoints and not reach.monitor:
+        return _native(bus, agent, box, reach, now)
+    return _line(bus, agent, box, reach, now)
+
+
+def _native(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Delivery:
+    """One native submission; the next endpoint only after a definite failure."""
+    last: Delivery | None = None
+    for name in reach.endpoints:
+        if name == "cmux" and not _cmux_allowed(bus, agent, now):
+            continue
+        offered = offer.offer(bus, agent, offer.Way(name, ack=name != "claude_inbox"), now)
+        if offered is None:
+            return last or Delivery(box, "pending")
+        _append(bus, agent, offered.first)
+        state, error = native.submit(agent, name, offered)
+        offer.done(bus, offered, state, error, now)
+        if state == "sent":
+            return Delivery(box, "endpoint", name, "queued")
+        if state == "ambiguous":
+            return Delivery(box, "endpoint", name, "ambiguous", error)
+        last = Delivery(box, "unreachable", name, "failed", error)
+    return last or _line(bus, agent, box, reach, now)
+
+
+def _cmux_allowed(bus: Bus, agent: Agent, now: int) -> bool:
+    """Typing into a terminal is only for who stands by, and for interrupts."""
+    parked = any(row.intent == "parked" for row in present.memberships(bus.con, agent.id))
+    return parked or mail.INTERRUPT in offer.levels(bus.con, receive.boxes(bus.con, agent.id), now)
 
 
 class _Offer(Record):
-    """A wake whose row is written and whose act is still to be done."""
+    """A line whose row is written and which is still to be appended."""
 
     wake: int
     seq: int
 
 
-def _offer(bus: Bus, agent: Agent, box: str, way: str, now: int) -> _Offer | None:
+def _line(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Delivery:
+    """Append the notify line; a live monitor makes it a wake, else it only waits in the file."""
+    way = "monitor" if reach.monitor else "line"
+    offered = _offer_line(bus, agent, box, way, now)
+    if offered is None:
+        return Delivery(box, "pending")
+    appended = _append(bus, agent, offered.seq)
+    with db.Write(bus.con) as con:
+        wakes.finish(con, offered.wake, "sent" if appended else "failed", None if appended else "notify_append_failed")
+        if not appended:
+            wakes.close(con, offered.wake, now)
+    if way == "monitor" and appended:
+        return Delivery(box, "monitor", "monitor", "woken")
+    reason = reach.withheld or ("nothing is listening for it" if appended else "the notify file cannot be written")
+    return Delivery(box, "unreachable", None, "queued", reason)
+
+
+def _offer_line(bus: Bus, agent: Agent, box: str, way: str, now: int) -> _Offer | None:
     """Write the wake's row, unless nothing is due or another wake is open."""
     if not mail.due(bus.con, box):
         return None
     with db.Write(bus.con) as con:
         there = wakes.open_of(con, agent.id, agent.generation)
-        rows = [seq for seq, _ in mail.due(con, box)]
-        if not rows or (there is not None and now - there.at < limits.UNSEEN_WAKE):
+        rows = mail.due(con, box)
+        urgent = any(level == mail.INTERRUPT for _, level in rows)
+        if not rows or (there is not None and not urgent and now - there.at < limits.UNSEEN_WAKE):
             return None
-        if there is not None:
+        if there is not None and not urgent:
             wakes.close(con, there.id, now)
-            rows = [seq for seq, _ in mail.due(con, box)]
+            rows = mail.due(con, box)
+        seqs = [seq for seq, _ in rows]
         attempt = wakes.Attempt(
             agent=agent.id,
             generation=agent.generation,
             route=way,
             by=process.anchor(os.getpid()),
-            upto=rows[-1],
+            upto=seqs[-1],
             at=now,
         )
         wake = wakes.begin(con, attempt)
-        mail.cover(con, box, rows, wake)
-    return _Offer(wake, rows[-1])
+        mail.cover(con, box, seqs, wake)
+    return _Offer(wake, seqs[-1])
 
 
-def _append_line(bus: Bus, agent: Agent, box: str, way: str, offer: _Offer) -> Delivery:
-    """Append the notify line; a live monitor makes it a wake, else it only waits in the file."""
-    event = events.get(bus.con, offer.seq)
+def _append(bus: Bus, agent: Agent, seq: int) -> bool:
+    """One line for a monitor, armed by us or by hand."""
+    event = events.get(bus.con, seq)
     crash.point("before_notify")
     line = notify.line(event.at, event.sender, visible.subject(event)) if event else b""
     done = notify.append(bus.notify_path(agent.id), line)
     crash.point("after_notify")
-    with db.Write(bus.con) as con:
-        wakes.finish(con, offer.wake, "sent" if done else "failed", None if done else "notify_append_failed")
-        if not done:
-            mail.uncover(con, offer.wake)
-    if way == "monitor" and done:
-        return Delivery(box, "monitor", "monitor", "woken")
-    return Delivery(box, "unreachable", None, "queued", "nothing is listening for it" if done else "no notify file")
+    return done
 
 
 def report(done: list[Delivery]) -> dict[str, Any]:
@@ -136,5 +209,6 @@ def report(done: list[Delivery]) -> dict[str, Any]:
         return {"delivery_status": "not_woken", "delivery_transport": None, "delivery_state": "queued"}
     if len(done) == 1:
         return done[0].as_json()
-    ranked = sorted(done, key=lambda one: one.status not in ("receiver", "monitor"))
+    best = ("receiver", "rewake", "monitor", "endpoint", "pending", "waiting", "not_woken", "unreachable")
+    ranked = sorted(done, key=lambda one: best.index(one.status))
     return ranked[0].as_json() | {"deliveries": [{"to": one.box} | one.as_json() for one in done]}

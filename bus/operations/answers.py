@@ -5,6 +5,7 @@ from __future__ import annotations
 from bus import clock
 from bus.operations import grant, handover, receive
 from bus.operations.outcome import SYSTEM, Outcome, Receipt
+from bus.store import events
 from bus.store.events import Draft
 
 TYPE_CHECKING = False
@@ -62,7 +63,8 @@ def not_yet(bus: Bus, me: str, seen: Look, route: str, wake_reason: str, *, park
         result["reason"] = reason
     told = receive.receipt(seen.batch, me, route)
     if reason == "auto_claim_disabled":
-        told.notices = [handover.hint(room, room.active_at)]
+        if not events.noticed(bus.con, room.id, "handoff_hint", me, room.turn_id):
+            told.notices = [handover.hint(room, room.active_at)]
         result["hint"] = "a handoff waits: claim it with `tt wait`"
     elif not park and route == "receiver":
         result["hint"] = ONE_SUCCESSOR

@@ -81,6 +81,11 @@ def _lines(con: sqlite3.Connection, room: Room, now: int) -> Iterable[dict[str, 
         "turn_id": room.turn_id,
         "archived_at": clock.iso(now),
         "pending_handoffs": pending,
+        "open_notes": [
+            {"note_id": note.id, "turn_id": note.turn, "author_agent_id": note.author, "body": note.body}
+            for note in notes.open_in(con, room.id)
+        ],
+        "unread_mail": [{"to": box, "event_seq": seq} for box, seq in mail.addressed_unread(con, room.id)],
         "newest": events.newest_in(con, room.id),
     }
     for event in events.of_room(con, room.id):

@@ -104,7 +104,9 @@ def _own(con: sqlite3.Connection, ctx: Context, claim: Claim, now: int) -> None:
         raise _LostRaceError
     box = mail.turn_box(room.id)
     pending = mail.pending(con, box)
-    body = {"reason": claim.reason, "handoffs": pending, "from_agent_id": _giver(con, pending)}
+    body: dict[str, Any] = {"reason": claim.reason, "handoffs": pending, "from_agent_id": _giver(con, pending)}
+    if room.reserved_for is not None:
+        body["reserved_until"] = room.reserved_until
     if claim.why:
         body["why"] = claim.why
     kind = "takeover" if claim.takes else "claim"
@@ -115,6 +117,8 @@ def _own(con: sqlite3.Connection, ctx: Context, claim: Claim, now: int) -> None:
     if not rooms.own(con, room, ctx.me, lease, now):
         raise _LostRaceError
     mail.post(con, seq, [ctx.me], mail.MAY_JOIN)
+    if pending:
+        mail.void_hints(con, room.id, pending[0], now)
     members.held(con, ctx.me, room.id, room.turn_id + 1)
     members.set_intent(con, ctx.me, room.id, "active")
     agents.touch(con, ctx.me, now)
@@ -201,7 +205,7 @@ def handoff(event: Event) -> dict[str, Any]:
     """A handoff as JSON, with who gave it and when."""
     body: dict[str, Any] = event.content().get("handoff", {})
     head = {"event_seq": event.seq, "from_agent_id": event.sender, "created_at": clock.iso(event.at)}
-    return head | body
+    return head | body | head  # a handoff cannot say that somebody else wrote it
 
 
 def announced(con: sqlite3.Connection, room: Room) -> bool:
@@ -219,21 +223,15 @@ def give_back(bus: Bus, lease_id: str, room_id: int) -> Wakes:
         room = rooms.by_id(con, room_id)
         if room is None or room.lease_id != lease_id or announced(con, room):
             return Wakes()
-        owner, reason = room.owner or "", _reason(con, room)
+        owner, claim = room.owner or "", events.get(con, room.claim_seq or 0)
+        given = claim.content() if claim is not None else {}
         prior = room.prior_owner
         handover.free(con, room, now)
         rooms.restore_prior(con, room.id, prior)
         pending = mail.pending(con, mail.turn_box(room.id))
-        if reason != "open_claim" and pending:
-            return handover.reserve(con, room.id, owner, seq=pending[-1], why=reason, now=now).wakes
+        if "reserved_until" in given and pending:
+            return handover.reserve(con, room.id, owner, seq=pending[-1], why=given["reason"], now=now).wakes
     return Wakes(rooms=[room_id])
-
-
-def _reason(con: sqlite3.Connection, room: Room) -> str:
-    """Why the present turn was given."""
-    claim = events.get(con, room.claim_seq or 0)
-    reason = str(claim.content().get("reason")) if claim is not None else ""
-    return reason if reason in ("sequence", "direct_pass") else "open_claim"
 
 
 class Vanished(Record):

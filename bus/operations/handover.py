@@ -10,7 +10,7 @@ from bus import limits
 from bus.operations.outcome import SYSTEM, Wakes
 from bus.records import Record
 from bus.rules import fairness
-from bus.store import events, mail, rooms, wakes
+from bus.store import events, mail, members, rooms, wakes
 from bus.store.events import Draft
 
 TYPE_CHECKING = False
@@ -83,8 +83,11 @@ def last_handoff(con: sqlite3.Connection, room: Room) -> dict[str, Any] | None:
 def appoint(con: sqlite3.Connection, room_id: int, seats: list[Seat], prior: str | None, now: int) -> Next:
     """Reserve an idle turn for the fairest candidate that can be reached, or leave it idle with hints.
 
-    Nothing to do without a pending handoff: there is nothing to hand over.
+    Nothing to do without a pending handoff: there is nothing to hand over. The seats were probed
+    before the transaction: whoever left or was kicked since then must not be given the turn.
     """
+    here = {member.agent for member in members.of_room(con, room_id)}
+    seats = [seat for seat in seats if seat.agent in here]
     pending = mail.pending(con, mail.turn_box(room_id))
     if not pending:
         return Next(None, [], Wakes(rooms=[room_id]))

@@ -195,7 +195,8 @@ def _give_up_turn(con: sqlite3.Connection, room: Room, agent: str, seats: list[S
     if room.owner == agent:
         handover.recover(con, room, now, why, {})
     handover.free(con, room, now)
-    return handover.appoint(con, room.id, seats, agent, now).wakes
+    prior = agent if room.owner == agent else room.prior_owner  # whose handoff it is: no candidate for it
+    return handover.appoint(con, room.id, seats, prior, now).wakes
 
 
 def end_agent(con: sqlite3.Connection, agent: str, now: int) -> list[str]:

@@ -67,8 +67,7 @@ def look(bus: Bus, me: str, room_id: int, wish: Wish, now: int) -> Look:
     if room.lease_id is not None:
         found.guarded = (room.lease_until or 0) > now and locks.held(bus.lease_lock(room.lease_id))
     if decision.kind == "takeover":
-        since = room.lease_until if decision.reason == "owner_timeout" else now
-        found.offer_at = turn.offer_time(present.seats(bus, room_id, now), mine, room.owner, since or now)
+        found.offer_at = turn.offer_time(present.seats(bus, room_id, now), mine, room.owner, turn.since(stick, now))
     return found
 
 

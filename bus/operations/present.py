@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from bus import limits, locks, process
 from bus.errors import BusError
 from bus.rules.fairness import Seat
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from bus.operations.enter import Context
     from bus.store.db import Bus
     from bus.store.members import Member
+
+
+# Native endpoints, best first. cmux types into a terminal, so it is the last resort.
+ENDPOINTS = ("claude_inbox", "codex_queue", "cmux")
 
 
 def register(con: sqlite3.Connection, ctx: Context) -> None:
@@ -44,9 +50,20 @@ def register(con: sqlite3.Connection, ctx: Context) -> None:
             marks=None,
         ),
     )
+    _keep_endpoints(con, ctx)
     if caller.kind == "harness" and caller.source not in ("flag", "TT_HARNESS_AGENT_ID"):
         agents.bind_session(con, caller.session_key, ctx.me, ctx.now)
     members.join(con, ctx.me, rooms.BUS, ctx.now, events.newest(con))
+
+
+def _keep_endpoints(con: sqlite3.Connection, ctx: Context) -> None:
+    """Note where this session can be reached; what its environment does not show is kept."""
+    own = own_endpoints(ctx)
+    if own:
+        known = agents.get(con, ctx.me)
+        stored = json.loads(known.endpoints) if known is not None and known.endpoints else {}
+        if stored | own != stored:
+            agents.set_endpoints(con, ctx.me, json.dumps(stored | own))
 
 
 def refresh(ctx: Context) -> None:
@@ -65,14 +82,53 @@ def refresh(ctx: Context) -> None:
         con.execute(f"PRAGMA busy_timeout = {limits.BUSY}")
 
 
-def reach(bus: Bus, agent: str) -> Reach:
-    """By what an agent can be woken now; probes its locks."""
+def reach(bus: Bus, agent: str, known: Agent | None = None) -> Reach:
+    """By what an agent can be woken now; probes its locks, and reads which endpoints it registered."""
+    known = known or agents.get(bus.con, agent)
+    ends, withheld = endpoints(known) if known is not None else ((), None)
     return Reach(
         wait=locks.held(bus.lock(agent, "wait")),
         rewake=locks.held(bus.lock(agent, "rewake")),
         plugin=locks.held(bus.lock(agent, "plugin")),
         monitor=locks.held(bus.lock(agent, "monitor")),
+        endpoints=ends,
+        withheld=withheld,
     )
+
+
+def endpoints(agent: Agent) -> tuple[tuple[str, ...], str | None]:
+    """The native endpoints of a session, best first, and why its inbox is none."""
+    stored = json.loads(agent.endpoints) if agent.endpoints else {}
+    told = json.loads(agent.presence) if agent.presence else {}
+    withheld = None
+    if "claude_inbox" in stored:
+        if told.get("inbound") == "refuse":
+            withheld = "refused"
+        elif told.get("permission_mode") == "bypassPermissions" and told.get("inbound") != "accept":
+            withheld = "held_likely"  # the client would keep it in a dialog, for a person to allow
+    names = [name for name in ENDPOINTS if name in stored and not (withheld and name == "claude_inbox")]
+    return tuple(names), withheld
+
+
+def own_endpoints(ctx: Context) -> dict[str, dict[str, str]]:
+    """What the caller's environment says of its own session. Markers of a surrounding harness are not its own."""
+    env, harness = ctx.env, ctx.caller.harness
+    found: dict[str, dict[str, str]] = {}
+    socket, token = env.get("CLAUDE_CODE_MESSAGING_SOCKET"), env.get("CLAUDE_CODE_MESSAGING_TOKEN")
+    if harness == "claude" and socket and token:
+        found["claude_inbox"] = {"socket": socket, "token": token}
+    thread = env.get("CODEX_THREAD_ID")
+    if harness == "codex" and thread:
+        found["codex_queue"] = {"thread": thread}
+    surface = env.get("CMUX_SURFACE_ID")
+    if harness and surface and not ctx.caller.shared_daemon:
+        found["cmux"] = {"surface": surface, "workspace": env.get("CMUX_WORKSPACE_ID", "")}
+    return found
+
+
+def memberships(con: sqlite3.Connection, agent: str) -> list[Member]:
+    """The agent's rows in all rooms it belongs to."""
+    return [row for room in members.rooms_of(con, agent) if (row := members.get(con, agent, room)) is not None]
 
 
 def grace(agent: Agent) -> int:
@@ -87,9 +143,10 @@ class Sign:
 
     def __init__(self, bus: Bus, agent: Agent, now: int) -> None:
         """Probe process and locks. A verified anchor that is gone outweighs the agent's listeners."""
-        self.reach = reach(bus, agent.id)
+        self.reach = reach(bus, agent.id, agent)
         life = process.liveness(agent.anchor) if agent.anchor else "unknown"
-        listening = self.reach.wait or self.reach.rewake or locks.held(bus.lock(agent.id, "console"))
+        live = (self.reach.wait, self.reach.rewake, self.reach.monitor)
+        listening = any(live) or locks.held(bus.lock(agent.id, "console"))
         self.gone = life == "gone" and (bool(agent.verified) or not listening)
         now_seen = not self.gone and (life == "alive" or listening)
         self.silent = 0 if now_seen else max(0, now - agent.last_seen)
@@ -117,6 +174,7 @@ def _seat(bus: Bus, member: Member, agent: Agent, now: int) -> Seat:
         fresh=now - agent.last_seen <= limits.BETWEEN_WAITS,
         gone=sign.gone,
         vanished=sign.gone and sign.silent >= grace(agent),
+        grace_left=max(0, grace(agent) - sign.silent) if sign.gone else 0,
         reachable=sign.reach.reachable(),
         waiting=here and not parked,
     )

@@ -127,16 +127,64 @@ def settle(bus: Bus, told: Receipt | None, now: int) -> None:
         return
     crash.point("after_flush")
     with db.Write(bus.con) as con:
-        done = mail.receive(con, told.mail, told.agent, now)
-        wakes.seen(con, done, now)
-        for room, seq in told.cursors.items():
-            members.move_cursor(con, told.agent, room, seq)
+        mark(con, told.agent, {"mail": _still_theirs(con, told), "cursors": told.cursors}, now)
         for draft in told.notices:
             seq, _ = events.append(con, draft.replace(at=now))
             mail.post(con, seq, [told.agent], mail.NO_WAKE)
             mail.receive(con, [(told.agent, seq)], told.agent, now)
         _log(con, told, now)
     crash.point("after_mark")
+
+
+def _still_theirs(con: sqlite3.Connection, told: Receipt) -> list[tuple[str, int]]:
+    """The rows to mark. A turn that was taken back before this left its handoff for the next holder."""
+    claim = mail.letter(con, told.agent, told.claim) if told.claim is not None else None
+    if claim is None or claim.received_by != mail.VOID:
+        return told.mail
+    return [(box, seq) for box, seq in told.mail if not box.startswith("turn:")]
+
+
+def mark(con: sqlite3.Connection, agent: str, shown_there: dict[str, Any], now: int) -> None:
+    """Mail received, cursors moved, and the wakes that offered it seen."""
+    done = mail.receive(con, shown_there["mail"], agent, now)
+    wakes.seen(con, done, now)
+    for room, seq in shown_there["cursors"].items():
+        members.move_cursor(con, agent, room, seq)
+
+
+def defer(bus: Bus, told: Receipt | None, now: int) -> None:
+    """Printed where the end of a background command wakes nobody: received at the next sign of the session."""
+    if told is None or told.empty():
+        return
+    if told.claim is not None:
+        settle(bus, told, now)
+        return
+    with db.Write(bus.con) as con:
+        known = agents.get(con, told.agent)
+        shown_there = {"mail": told.mail, "cursors": told.cursors}
+        upto = max([seq for _, seq in told.mail] + list(told.cursors.values()))
+        attempt = wakes.Attempt(
+            agent=told.agent,
+            generation=known.generation if known else 1,
+            route=wakes.WAITED,
+            by=None,
+            upto=upto,
+            at=now,
+            state="sent",
+            shown=shown_there,
+        )
+        wakes.begin(con, attempt)
+
+
+def confirm(bus: Bus, me: str, now: int) -> None:
+    """A sign of the session: what its last wait printed is received now."""
+    found = wakes.unconfirmed(bus.con, me)
+    if not found:
+        return
+    with db.Write(bus.con) as con:
+        for wake in found:
+            mark(con, me, wakes.shown_of(wake), now)
+            wakes.see(con, wake.id, now)
 
 
 def _log(con: sqlite3.Connection, told: Receipt, now: int) -> None:
@@ -163,6 +211,8 @@ def _log(con: sqlite3.Connection, told: Receipt, now: int) -> None:
 def inbox(ctx: Context, *, peek: bool = False, limit: int | None = None) -> Outcome:
     """Drain the unread mail without blocking, or only look at it. No membership is needed."""
     con = ctx.bus.con
+    if not peek:
+        confirm(ctx.bus, ctx.me, ctx.now)
     batch = look(con, ctx.me, limit=limit)
     if not peek:
         batch = claim(ctx.bus, ctx.me, batch, "inbox", ctx.now)

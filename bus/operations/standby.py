@@ -6,7 +6,7 @@ from bus.errors import BusError
 from bus.operations import present
 from bus.operations.enter import seated
 from bus.operations.outcome import Outcome
-from bus.store import agents, db, events, mail, members, rooms, wakes
+from bus.store import agents, db, mail, members, rooms, wakes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ TRANSPORTS = ("cmux", "manual")
 
 
 def standby(ctx: Context, transport: str | None = None) -> Outcome:
-    """Park the caller. What is unread stays unread but wakes no more; only later events do.
+    """Park the caller. What it was shown or offered stays unread but wakes no more; only later events do.
 
     Raises park_requires_release for the owner, invalid_standby_transport, cmux_endpoint_required,
     not_joined, unknown_member.
@@ -34,7 +34,7 @@ def standby(ctx: Context, transport: str | None = None) -> Outcome:
         if room is not None and room.owner == ctx.me:
             raise BusError("park_requires_release", "you hold the turn", "release or pass it first")
         members.set_intent(con, ctx.me, ctx.room.id, "parked")
-        mail.silence(con, ctx.me, events.newest(con))
+        mail.silence(con, ctx.me, wakes.newest_offered(con, ctx.me))
         wakes.close_of(con, ctx.me, ctx.now)
     return Outcome(_registered(ctx, transport))
 

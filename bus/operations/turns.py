@@ -97,6 +97,9 @@ def assign(  # a verb's options
     _refuse_target(ctx, chosen, seat, operator_requested=operator_requested)
     with db.Write(ctx.bus.con) as con:
         room = fence(con, ctx, turn)
+        member = members.get(con, chosen, room.id)
+        if member is None or member.left_at is not None:  # it left since its seat was probed
+            raise _no_member(chosen)
         seq = _end(con, ctx, room, kind, handoff, {"to_agent_id": chosen})
         found = handover.reserve(con, room.id, chosen, seq=seq, why="direct_pass", now=ctx.now)
     result = {
@@ -113,12 +116,17 @@ def assign(  # a verb's options
     return Outcome(result, found.wakes)
 
 
+def _no_member(chosen: str) -> BusError:
+    """Only a member of the room can be given its turn."""
+    return BusError("unknown_member", f"{chosen} is no member of this room", "look with `tt state`", target=chosen)
+
+
 def _refuse_target(ctx: Context, chosen: str, seat: Seat | None, *, operator_requested: bool) -> None:
     """Say why this member cannot be given the turn."""
     if chosen == ctx.me:
         raise BusError("unknown_target", "you hold the turn already", "name another member", target=chosen)
     if seat is None:
-        raise BusError("unknown_member", f"{chosen} is no member of this room", "look with `tt state`", target=chosen)
+        raise _no_member(chosen)
     if seat.observer:
         raise BusError("observer_cannot_hold_turn", f"{chosen} is a console, which only watches", target=chosen)
     if seat.gone or (not seat.reachable and not operator_requested):

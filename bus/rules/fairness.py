@@ -10,7 +10,7 @@ class Seat(Record):
 
     `present`: seen within the presence time, or its process is proven alive. `fresh`: gave a
     command so recently that it may be between two waits. `waiting`: a live wait in this room, not parked.
-    `vanished`: proven gone, and silent for its grace.
+    `vanished`: proven gone, and silent for its grace; `grace_left`: ms until one that is gone counts as vanished.
     """
 
     agent: str
@@ -22,6 +22,7 @@ class Seat(Record):
     fresh: bool = True
     gone: bool = False
     vanished: bool = False
+    grace_left: int = 0
     reachable: bool = False
     waiting: bool = False
 

@@ -10,13 +10,14 @@ from bus.records import Record
 
 
 class Reach(Record):
-    """By what an agent can be woken at this moment."""
+    """By what an agent can be woken at this moment; `withheld` says why its inbox is no endpoint."""
 
     wait: bool = False
     rewake: bool = False
     plugin: bool = False
     monitor: bool = False
     endpoints: tuple[str, ...] = ()
+    withheld: str | None = None
 
     def transports(self) -> list[str]:
         """Names, best first."""
@@ -37,10 +38,24 @@ class Reach(Record):
         return bool(self.transports())
 
 
+# Here an ended background command starts no turn: what a wait printed is read only when the
+# model has another reason to run.
+SLEEPS_THROUGH_EXIT = ("codex", "grok", "opencode")
+
+
+def wait_serves(harness: str | None, *, turn_open: bool) -> bool:
+    """Is a live wait a route by itself, or must another one be used as well?"""
+    return turn_open or harness not in SLEEPS_THROUGH_EXIT
+
+
 def choose(reach: Reach) -> str:
-    """The route for one wake: `wait`, `monitor`, or `line` when nobody is known to listen."""
-    if reach.wait:
-        return "wait"
+    """The route for one wake, best first; `line` when nobody is known to listen."""
+    for name, there in (("wait", reach.wait), ("rewake", reach.rewake), ("opencode_plugin", reach.plugin)):
+        if there:
+            return name
     if reach.monitor:
         return "monitor"
-    return "line"
+    return reach.endpoints[0] if reach.endpoints else "line"
+
+
+ORDER = ("wait", "rewake", "opencode_plugin", "monitor", "claude_inbox", "codex_queue", "cmux", "line")

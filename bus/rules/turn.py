@@ -71,12 +71,13 @@ def _owned_by_another(stick: Stick, now: int) -> Decision:
     """Not yet, unless the owner may be replaced."""
     room = stick.room
     until = room.lease_until or 0
-    if stick.owner_gone:
-        if stick.owner_silent >= stick.owner_grace:
-            return Decision("takeover", "owner_gone", until)
-        return Decision("not_yet", None, min(until, now + stick.owner_grace - stick.owner_silent))
+    if stick.owner_gone and stick.owner_silent >= stick.owner_grace:
+        # A lease that is over is no deadline: one in the past makes every wait spin.
+        return Decision("takeover", "owner_gone", until if until > now else None)
     if until <= now:
         return Decision("takeover", "owner_timeout")
+    if stick.owner_gone:
+        return Decision("not_yet", None, min(until, now + stick.owner_grace - stick.owner_silent))
     if stick.owner_silent >= limits.OWNER_IDLE:
         return Decision("takeover", "owner_idle", until)
     return Decision("not_yet", None, until)
@@ -86,7 +87,9 @@ def _reserved_for_another(room: Room, seats: list[Seat], now: int) -> Decision:
     """Not yet, until the reservation is over or the one it is for is proven gone."""
     if reservation_over(room, seats, now):
         return Decision("step")
-    return Decision("not_yet", None, room.reserved_until)
+    # One that is gone is waited for until its grace is over, not for the whole reservation.
+    graces = [now + seat.grace_left for seat in seats if seat.agent == room.reserved_for and seat.gone]
+    return Decision("not_yet", None, min([room.reserved_until or now, *graces]))
 
 
 def reservation_over(room: Room, seats: list[Seat], now: int) -> bool:
@@ -118,6 +121,14 @@ def offer_time(seats: list[Seat], me: Seat, owner: str | None, since: int) -> in
     waiting = [s for s in fairness.order(seats, owner) if s.waiting and not s.observer and s.agent != owner]
     place = next((n for n, seat in enumerate(waiting) if seat.agent == me.agent), len(waiting))
     return since + place * limits.TAKEOVER_OFFER
+
+
+def since(stick: Stick, now: int) -> int:
+    """When the owner became replaceable. A fixed time: counted from each look, the second waiter's turn never came."""
+    if stick.owner_gone and stick.owner_silent >= stick.owner_grace:
+        return now - stick.owner_silent + stick.owner_grace
+    until = stick.room.lease_until or 0
+    return until if until <= now else now - stick.owner_silent + limits.OWNER_IDLE
 
 
 def may_take(stick: Stick, now: int) -> str | None:

@@ -32,7 +32,7 @@ def shown(event: Event, me: str, boxes: list[str], rooms: dict[int, str]) -> dic
         found["turn_id"] = event.turn
     if event.thread:
         found["thread"] = event.thread
-    return found | body
+    return found | body | found  # whatever a body says, the head is the store's
 
 
 def addressees(event: Event, me: str, boxes: list[str]) -> str | list[str]:

@@ -92,6 +92,44 @@ def set_focus(con: sqlite3.Connection, agent: str, focus: str | None) -> None:
     con.execute("UPDATE agents SET focus = ? WHERE id = ?", (focus, agent))
 
 
+def set_endpoints(con: sqlite3.Connection, agent: str, endpoints: str | None) -> None:
+    """Where the session can be reached natively, as JSON; bound to it, gone with it."""
+    con.execute("UPDATE agents SET endpoints = ? WHERE id = ?", (endpoints, agent))
+
+
+def set_presence(con: sqlite3.Connection, agent: str, presence: str | None, now: int) -> None:
+    """What its hooks report of a session, as JSON."""
+    con.execute("UPDATE agents SET presence = ?, last_seen = MAX(last_seen, ?) WHERE id = ?", (presence, now, agent))
+
+
+def set_marks(con: sqlite3.Connection, agent: str, marks: str) -> None:
+    """What the board has told the agent already, as JSON."""
+    con.execute("UPDATE agents SET marks = ? WHERE id = ?", (marks, agent))
+
+
+def next_generation(con: sqlite3.Connection, agent: str) -> None:
+    """The conversation changed: wakes of the old one are void."""
+    con.execute("UPDATE agents SET generation = generation + 1 WHERE id = ?", (agent,))
+
+
+def by_anchor(con: sqlite3.Connection, anchor: str, harness: str) -> Agent | None:
+    """The agent that lives in this very process."""
+    query = _SELECT + "WHERE anchor = ? AND harness = ? AND ended_at IS NULL ORDER BY last_seen DESC LIMIT 1"
+    row = con.execute(query, (anchor, harness)).fetchone()
+    return Agent(*row) if row else None
+
+
+def live_session_of(con: sqlite3.Connection, agent: str) -> str | None:
+    """The session key that an agent is bound to now."""
+    row = con.execute("SELECT key FROM sessions WHERE agent = ? AND state = 'live'", (agent,)).fetchone()
+    return row[0] if row else None
+
+
+def set_session(con: sqlite3.Connection, key: str, state: str, now: int) -> None:
+    """A session was cleared or has ended."""
+    con.execute("UPDATE sessions SET state = ?, at = ? WHERE key = ?", (state, now, key))
+
+
 def session(con: sqlite3.Connection, key: str) -> tuple[str, str] | None:
     """(agent, state) of a session key, or None when no session was bound to it."""
     row = con.execute("SELECT agent, state FROM sessions WHERE key = ?", (key,)).fetchone()

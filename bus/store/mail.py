@@ -22,6 +22,8 @@ AFTER_TURN = 1  # an agent's message: never joins an open turn
 MAY_JOIN = 2  # a person's message, pass, assign
 INTERRUPT = 3
 
+VOID = "void"  # `received_by` of what was never shown because it was over before
+
 
 class Item(Record):
     """An unread event; `box` is None for a broadcast."""
@@ -105,8 +107,8 @@ def due_boxes(con: sqlite3.Connection, limit: int) -> list[str]:
 
 def due(con: sqlite3.Connection, box: str) -> list[tuple[int, int]]:
     """(seq, wake) of what is due in one box, oldest first."""
-    query = """SELECT seq, wake FROM mail WHERE box = ? AND received_at IS NULL AND wake_id IS NULL AND wake > 0
-                ORDER BY seq LIMIT 1000"""
+    query = """SELECT seq, wake FROM mail INDEXED BY mail_due
+                WHERE box = ? AND received_at IS NULL AND wake_id IS NULL AND wake > 0 ORDER BY seq LIMIT 1000"""
     return [(row[0], row[1]) for row in con.execute(query, (box,))]
 
 
@@ -160,7 +162,16 @@ def receive(con: sqlite3.Connection, rows: Iterable[tuple[str, int]], by: str, n
 
 def void(con: sqlite3.Connection, box: str, seq: int, now: int) -> None:
     """What this row announced is over (a claim that was lost, a reservation that ended): never show it."""
-    receive(con, [(box, seq)], "void", now)
+    receive(con, [(box, seq)], VOID, now)
+
+
+def void_hints(con: sqlite3.Connection, room: int, since: int, now: int) -> None:
+    """The handoffs from `since` on have their holder: nobody needs to hear any more that they wait."""
+    con.execute(
+        """UPDATE mail SET received_at = ?, received_by = ? WHERE received_at IS NULL AND seq IN
+              (SELECT seq FROM events WHERE room = ? AND seq > ? AND type = 'handoff_hint')""",
+        (now, VOID, room, since),
+    )
 
 
 def renew(con: sqlite3.Connection, box: str, seq: int) -> None:
@@ -174,7 +185,8 @@ def renew(con: sqlite3.Connection, box: str, seq: int) -> None:
 def silence(con: sqlite3.Connection, agent: str, upto: int) -> None:
     """Standby: what is unread up to here wakes nobody any more; it stays unread."""
     con.execute(
-        """UPDATE mail SET wake = 0 WHERE box = ? AND received_at IS NULL AND seq <= ? AND wake > 0""",
+        """UPDATE mail INDEXED BY mail_unread SET wake = 0
+            WHERE box = ? AND received_at IS NULL AND seq <= ? AND wake > 0""",
         (agent, upto),
     )
 
@@ -184,6 +196,13 @@ def waking_received(con: sqlite3.Connection, agent: str, since: int) -> int:
     query = """SELECT COUNT(*) FROM mail WHERE box = ? AND received_at >= ? AND wake > 0 AND received_by <> 'void'
                 AND seq >= (SELECT COALESCE(MIN(seq), 0) FROM events WHERE at >= ?)"""
     return int(con.execute(query, (agent, since, since - 86_400_000)).fetchone()[0])
+
+
+def addressed_unread(con: sqlite3.Connection, room: int) -> list[tuple[str, int]]:
+    """(box, seq) of what is addressed and unread in a room, oldest first; for its archive."""
+    query = """SELECT box, seq FROM mail INDEXED BY mail_unread JOIN events USING (seq)
+                WHERE received_at IS NULL AND room = ? ORDER BY seq, box"""
+    return [(row[0], row[1]) for row in con.execute(query, (room,))]
 
 
 def unread_in_room(con: sqlite3.Connection, room: int) -> int:

@@ -43,6 +43,11 @@ def listing(con: sqlite3.Connection, room: int, *, resolved: bool, after: int, l
     return [Note(*row) for row in con.execute(query, (room, after, int(resolved), limit))]
 
 
+def open_in(con: sqlite3.Connection, room: int) -> list[Note]:
+    """All open notes of a room, for its archive."""
+    return [Note(*row) for row in con.execute(_SELECT + "WHERE room = ? AND resolved_at IS NULL ORDER BY id", (room,))]
+
+
 def unresolved(con: sqlite3.Connection, room: int) -> list[int]:
     """Numbers of what is still open."""
     query = "SELECT id FROM notes WHERE room = ? AND resolved_at IS NULL ORDER BY id"

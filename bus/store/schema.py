@@ -6,7 +6,7 @@ SCHEMA is what a reader looks at, and a test proves that both give the same data
 
 from __future__ import annotations
 
-SCHEMA = """
+_FIRST = """
 CREATE TABLE rooms (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     path           TEXT NOT NULL UNIQUE,
@@ -154,7 +154,20 @@ CREATE TABLE config (
 INSERT INTO rooms (id, path, created_at, active_at) VALUES (0, '', 0, 0);
 """
 
+_USAGE = """
+CREATE TABLE usage (
+    agent  TEXT NOT NULL,
+    type   TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    at     INTEGER NOT NULL
+);
+CREATE INDEX usage_at ON usage (at);
+"""
+
 # (version, statements), in order. Never edit a step that was released: add the next one.
-MIGRATIONS: tuple[tuple[int, str], ...] = ((1, SCHEMA),)
+MIGRATIONS: tuple[tuple[int, str], ...] = ((1, _FIRST), (2, _USAGE))
+
+# The whole of it, as a new database has it.
+SCHEMA = "".join(statements for _, statements in MIGRATIONS)
 
 VERSION = MIGRATIONS[-1][0]

@@ -46,11 +46,14 @@ class Attempt(Record):
     upto: int
     at: int
     state: str = "sending"
+    token: str = ""
     shown: dict[str, Any] = {}  # a record's default is never changed in place
     seen_at: int | None = None
 
 
 _SELECT = f"SELECT {columns(Wake)} FROM wakes "
+
+WAITED = "waited"  # the route of what a wait printed where its end starts no turn
 
 
 def begin(con: sqlite3.Connection, attempt: Attempt) -> int:
@@ -66,7 +69,7 @@ def begin(con: sqlite3.Connection, attempt: Attempt) -> int:
         attempt.by,
         attempt.upto,
         shown,
-        ids.new_id("", 12),
+        attempt.token or ids.new_id("", 12),
         attempt.at,
         attempt.seen_at,
     )
@@ -120,6 +123,42 @@ def close_of(con: sqlite3.Connection, agent: str, now: int) -> None:
         close(con, wake, now)
 
 
+def by_token(con: sqlite3.Connection, token: str) -> Wake | None:
+    """The wake whose envelope carries this token."""
+    row = con.execute(_SELECT + "WHERE token = ?", (token,)).fetchone()
+    return Wake(*row) if row else None
+
+
+def shown_of(wake: Wake) -> dict[str, Any]:
+    """What a wake showed: `mail` as (box, seq) pairs, `cursors` as room → seq."""
+    stored = json.loads(wake.shown)
+    pairs = [(str(box), int(seq)) for box, seq in stored.get("mail", [])]
+    return {"mail": pairs, "cursors": {int(room): int(seq) for room, seq in stored.get("cursors", {}).items()}}
+
+
+def see(con: sqlite3.Connection, wake: int, now: int) -> None:
+    """The receiver showed that it has read this one, also when it was closed meanwhile."""
+    con.execute(
+        """UPDATE wakes SET seen_at = ?, state = CASE state WHEN 'sending' THEN 'sent' ELSE state END
+            WHERE id = ? AND seen_at IS NULL""",
+        (now, wake),
+    )
+
+
+def unreceived(con: sqlite3.Connection, agent: str, route: str, since: int) -> int:
+    """How many wakes by this route were done since then, and since the last receipt, without one."""
+    query = """SELECT COUNT(*) FROM wakes WHERE agent = ? AND route = ? AND state = 'sent' AND seen_at IS NULL
+                AND at > ? AND at > COALESCE((SELECT MAX(at) FROM wakes
+                                               WHERE agent = ? AND route = ? AND seen_at IS NOT NULL), 0)"""
+    return int(con.execute(query, (agent, route, since, agent, route)).fetchone()[0])
+
+
+def unconfirmed(con: sqlite3.Connection, agent: str) -> list[Wake]:
+    """What waits of an agent printed while nobody was there to read it."""
+    query = _SELECT + "WHERE agent = ? AND route = ? AND seen_at IS NULL AND closed_at IS NULL ORDER BY id"
+    return [Wake(*row) for row in con.execute(query, (agent, WAITED))]
+
+
 def seen(con: sqlite3.Connection, wake_ids: set[int], now: int) -> None:
     """Those of which nothing is left unread were seen."""
     for wake in wake_ids:
@@ -155,6 +194,12 @@ def newest_of(con: sqlite3.Connection, agent: str) -> Wake | None:
     """The last wake of an agent, for the health card."""
     row = con.execute(_SELECT + "WHERE agent = ? ORDER BY id DESC LIMIT 1", (agent,)).fetchone()
     return Wake(*row) if row else None
+
+
+def newest_offered(con: sqlite3.Connection, agent: str) -> int:
+    """The highest event that an agent was shown or offered; 0 when it never was."""
+    query = "SELECT COALESCE(MAX(upto), 0) FROM wakes WHERE agent = ? AND state <> 'failed'"
+    return int(con.execute(query, (agent,)).fetchone()[0])
 
 
 def claimed_by(con: sqlite3.Connection, seqs: list[int], box: str) -> dict[int, Wake]:

@@ -1,0 +1,179 @@
+"""The board of one session: what is new for it since its last prompt.
+
+By ids and facts, never by time. Silent, and without a store write, when nothing is new; what
+was shown is marked only after the flush.
+"""
+
+from __future__ import annotations
+
+import json
+
+from bus import envelope, limits, marks
+from bus.operations import offer, present, receive
+from bus.records import Record
+from bus.store import agents, db, mail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bus.operations.enter import Context
+    from bus.operations.outcome import Receipt
+    from bus.operations.receive import Batch
+    from bus.store.agents import Agent
+
+COLLISIONS_MOST = 10
+PREVIEW_CHARS = 200
+SUMMARY_LINES = 10
+
+
+class Delta(Record):
+    """What to show, and what that counts as told: mail by `receipt`, facts by `marks` (JSON)."""
+
+    text: str
+    receipt: Receipt | None
+    marks: str | None
+
+
+def delta(ctx: Context, *, fresh_turn: bool = True, max_bytes: int = limits.HOOK_BYTES) -> Delta | None:
+    """What is new, at most `max_bytes` of it; None when nothing is.
+
+    `fresh_turn`: a person's prompt has just ended an idle time. Only then a missing rewake says
+    anything: it ends with every wake, and the next one starts at Stop.
+    """
+    con = ctx.bus.con
+    known = agents.get(con, ctx.me)
+    told = _told(known)
+    batch = receive.look(con, ctx.me)
+    facts, seen = _facts(ctx, known, told)
+    if fresh_turn:
+        facts += _wake_state(ctx, known, told, seen)
+    parts, receipt = _mail(ctx, batch, told, seen, max_bytes - sum(len(line.encode()) + 1 for line in facts))
+    text = "\n".join(parts + facts)
+    if not text:
+        return None
+    return Delta(text, receipt, json.dumps(seen, sort_keys=True) if seen != told else None)
+
+
+def settle(ctx: Context, shown: Delta) -> None:
+    """After the flush: mail received, facts told."""
+    receive.settle(ctx.bus, shown.receipt, ctx.now)
+    if shown.marks is not None:
+        with db.Write(ctx.bus.con) as con:
+            agents.set_marks(con, ctx.me, shown.marks)
+
+
+def _told(known: Agent | None) -> dict[str, Any]:
+    """What the board has told this agent already."""
+    found = json.loads(known.marks) if known is not None and known.marks else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _mail(
+    ctx: Context, batch: Batch, told: dict[str, Any], seen: dict[str, Any], room: int
+) -> tuple[list[str], Receipt | None]:
+    """Unread mail: whole, as an envelope, if all of it fits; else a summary, once per state of the inbox."""
+    if not batch.items:
+        return [], None
+    claimed = receive.claim(ctx.bus, ctx.me, batch, "board", ctx.now)
+    shown = receive.shown(ctx.bus.con, ctx.me, [item.event for item in claimed.items])
+    repo = str(db.describe(ctx.bus.dir).get("repository", ctx.bus.name))
+    built = envelope.build(shown, None, ack=False, max_bytes=room, max_events=limits.ENVELOPE_EVENTS, bus=repo)
+    if built.seqs and not built.left and not claimed.more:
+        return [built.text], receive.receipt(claimed, ctx.me, "board")
+    receive.unclaim(ctx.bus, ctx.me, receive.receipt(claimed, ctx.me, "board"), ctx.now)
+    newest = claimed.items[-1].event.seq if claimed.items else 0
+    seen["summarised"] = newest
+    if told.get("summarised") == newest:
+        return [], None
+    return [_summary(ctx, shown, room)], None
+
+
+def _summary(ctx: Context, shown: list[dict[str, Any]], room: int) -> str:
+    """What does not fit: how much, from whom, how each begins. It stays unread."""
+    total = mail.unread_count(ctx.bus.con, ctx.me, receive.boxes(ctx.bus.con, ctx.me))
+    found = [f"{total} unread events wait for you, more than fits here. Read them with `tt inbox`."]
+    size = len(found[0].encode())
+    for event in shown[:SUMMARY_LINES]:
+        first = next(iter(envelope.lines(event)), "")[:PREVIEW_CHARS]
+        line = f"  #{event['event_seq']} {envelope.label(event['from'])}: {first}"
+        size += len(line.encode()) + 1
+        if size > room:
+            break
+        found.append(line)
+    return "\n".join(found)
+
+
+def _facts(ctx: Context, known: Agent | None, told: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """New collisions; and the marks as they will be once this was shown."""
+    seen = dict(told)
+    return _collisions(ctx, known, told, seen), seen
+
+
+def _wake_state(ctx: Context, known: Agent | None, told: dict[str, Any], seen: dict[str, Any]) -> list[str]:
+    """Whether anything would wake the session, where that changed."""
+    lines: list[str] = []
+    reach = present.reach(ctx.bus, ctx.me, known)
+    deaf = known is not None and not reach.reachable()
+    silenced = offer.silenced(ctx.bus, ctx.me)
+    state = "deaf" if deaf else "silenced" if silenced else "reachable"
+    if state != told.get("wake", "reachable"):
+        lines += {
+            "deaf": ["Nothing would wake this session: keep one background `tt wait` running."],
+            "silenced": ["Wakes of this session are paused: three in a row were not received."],
+            "reachable": [],
+        }[state]
+        seen["wake"] = state
+    return lines
+
+
+def _collisions(ctx: Context, known: Agent | None, told: dict[str, Any], seen: dict[str, Any]) -> list[str]:
+    """Files that this session and an online peer in another worktree both changed; only new ones."""
+    mine = set(_presence(known).get("changed", []))
+    if known is None or not mine:
+        seen.pop("collisions", None)
+        return []
+    found: dict[str, list[str]] = {}
+    for peer in agents.every(ctx.bus.con):
+        both = mine & set(_presence(peer).get("changed", []))
+        if peer.id == ctx.me or peer.worktree == known.worktree or not both:
+            continue
+        if not present.Sign(ctx.bus, peer, ctx.now).gone:
+            found[peer.id] = sorted(both)
+    before = told.get("collisions", {})
+    seen["collisions"] = found
+    if not found:
+        seen.pop("collisions")
+    return [line for peer, files in found.items() if (line := _collision(ctx, peer, files, before.get(peer, [])))]
+
+
+def _collision(ctx: Context, peer: str, files: list[str], before: list[str]) -> str | None:
+    """One line for what is new with one peer."""
+    new = [path for path in files if path not in before]
+    if not new:
+        return None
+    other = agents.get(ctx.bus.con, peer)
+    branch = _presence(other).get("branch")
+    where = f" (station {envelope.label(other.station)})" if other is not None and other.station else ""
+    on = f" on branch {envelope.label(str(branch))}" if branch else ""
+    names = ", ".join(envelope.label(path, 120) for path in new[:COLLISIONS_MOST])
+    more = f" and {len(new) - COLLISIONS_MOST} more" if len(new) > COLLISIONS_MOST else ""
+    return f"Collision: {envelope.label(peer)}{where} has also changed{on}: {names}{more}."
+
+
+def _presence(known: Agent | None) -> dict[str, Any]:
+    """What hooks reported of an agent."""
+    found = json.loads(known.presence) if known is not None and known.presence else {}
+    return found if isinstance(found, dict) else {}
+
+
+def opened(ctx: Context, prompt_id: str, *, by_person: bool) -> bool:
+    """A prompt opens the session's turn; a person's also lifts the silence of its rewakes.
+
+    True when a person's prompt ended an idle time.
+    """
+    mark = marks.read(ctx.bus, ctx.me)
+    fresh = by_person and not mark.is_open(ctx.now)
+    person_at = ctx.now if by_person else mark.person_at
+    marks.write(ctx.bus, ctx.me, mark.replace(opened=True, at=ctx.now, prompt=prompt_id, person_at=person_at))
+    return fresh

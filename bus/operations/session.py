@@ -1,0 +1,217 @@
+"""What hooks report of a session: it begins, is cleared, ends; where it stands.
+
+Kept true: one agent per client process, also across `/clear`; a session that ended answers no
+late command; a session's end or `/clear` surrenders its turn with a handoff; hooks make
+neither bus nor room, and join nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from bus import clock, gitdir, identity, ids, limits, marks, places, process
+from bus.operations import handover, present
+from bus.operations.enter import Context
+from bus.operations.outcome import Outcome, Wakes
+from bus.store import agents, db, members, rooms, wakes
+from bus.store import events as log
+from bus.store.events import Draft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from typing import Any
+
+    from bus.store.agents import Agent
+    from bus.store.rooms import Room
+
+SCAFFOLDING = (".talking-stick/", ".claude/settings.local.json")
+CHANGED_MOST = 200
+
+
+def enter(env: Mapping[str, str], cwd: str, harness: str | None, session_id: str | None) -> Context | None:
+    """A hook's view: the bus of its directory and the agent of its session. None where there is no bus.
+
+    Gives up on a busy store after 250 ms. A session that ended or was cleared is None too, until
+    its SessionStart (`begin`) says otherwise.
+    """
+    place = places.find(cwd, env)
+    if not db.exists(place.bus_dir):
+        return None
+    data = places.data_dir(env)
+    caller = identity.caller(env, os.getpid(), harness=harness, session_id=session_id, data=data)
+    if caller.person or caller.kind != "harness":
+        return None
+    bus = db.open_bus(place.bus_dir, busy_ms=limits.BUSY_HOOK)
+    bound = agents.session(bus.con, caller.session_key)
+    return Context(
+        env=env,
+        place=place,
+        caller=caller,
+        bus=bus,
+        me=bound[0] if bound else caller.agent_id,
+        found=rooms.by_path(bus.con, place.room or place.root) if place.room or place.root else None,
+        now=clock.now(),
+    )
+
+
+def live(ctx: Context) -> bool:
+    """May this session still act? Not after its end, nor after `/clear` made another of it."""
+    bound = agents.session(ctx.bus.con, ctx.caller.session_key)
+    return bound is None or bound[1] == "live"
+
+
+def begin(ctx: Context, source: str, told: dict[str, Any]) -> Outcome:
+    """SessionStart: which agent this session is. `told` is what the hook saw (permission_mode, …).
+
+    `clear`: the agent of the same process goes on with a new generation, and its turn is
+    surrendered, since the conversation that held it is gone.
+    """
+    con = ctx.bus.con
+    before = _predecessor(ctx, source)
+    wakes_due = Wakes()
+    agent = before.id if before is not None else _own_agent(ctx)
+    with db.Write(con):
+        # Two hooks of one start run at once: who comes second finds the session bound.
+        bound = agents.session(con, ctx.caller.session_key)
+        already = agents.get(con, bound[0]) if bound is not None and bound[1] == "live" else None
+        if already is not None and already.anchor == ctx.caller.anchor:
+            agent = already.id
+        elif before is not None:
+            wakes_due = _clear(con, ctx, before)
+        else:
+            agents.bind_session(con, ctx.caller.session_key, agent, ctx.now)
+        ctx.me = agent
+        present.register(con, ctx)
+        _note(con, ctx, told)
+    marks.write(ctx.bus, agent, marks.read(ctx.bus, agent).replace(opened=False, at=ctx.now))
+    return Outcome({"status": "session", "agent_id": agent}, wakes_due + Wakes(boxes=[agent]))
+
+
+def _predecessor(ctx: Context, source: str) -> Agent | None:
+    """The agent whose conversation this one replaces: same process, another session, after `/clear`."""
+    caller = ctx.caller
+    if source != "clear" or caller.shared_daemon or not caller.anchor or not caller.harness:
+        return None
+    found = agents.by_anchor(ctx.bus.con, caller.anchor, caller.harness)
+    if found is None or agents.live_session_of(ctx.bus.con, found.id) == caller.session_key:
+        return None
+    return found
+
+
+def _own_agent(ctx: Context) -> str:
+    """The agent of a session that begins or resumes; a new id where two terminals would share one."""
+    con, caller = ctx.bus.con, ctx.caller
+    bound = agents.session(con, caller.session_key)
+    agent = bound[0] if bound is not None else caller.agent_id
+    known = agents.get(con, agent)
+    if known is None:
+        return agent
+    other = agents.live_session_of(con, agent)
+    taken = other is not None and other != caller.session_key
+    lives = bool(known.anchor and known.anchor != caller.anchor and process.liveness(known.anchor) == "alive")
+    if taken or (lives and known.ended_at is None and not caller.shared_daemon):
+        return f"{caller.harness}:{ids.new_id('', 4)}"
+    return agent
+
+
+def _clear(con: sqlite3.Connection, ctx: Context, before: Agent) -> Wakes:
+    """The same agent, a new conversation."""
+    old = agents.live_session_of(con, before.id)
+    if old is not None:
+        agents.set_session(con, old, "cleared", ctx.now)
+    agents.bind_session(con, ctx.caller.session_key, before.id, ctx.now)
+    wakes.close_of(con, before.id, ctx.now)
+    agents.next_generation(con, before.id)
+    return _surrender(con, ctx, before.id, "cleared")
+
+
+def _surrender(con: sqlite3.Connection, ctx: Context, agent: str, why: str) -> Wakes:
+    """Every turn or reservation of an agent goes on to who comes next."""
+    waking = Wakes()
+    for room in rooms.every(con):
+        if agent in (room.owner, room.reserved_for):
+            waking += _give_up(con, ctx, room, agent, why)
+    return waking
+
+
+def _give_up(con: sqlite3.Connection, ctx: Context, room: Room, agent: str, why: str) -> Wakes:
+    """One turn. Other members are found by their own looks: probing has no place in a transaction."""
+    told = _stored(agents.get(con, agent))
+    if room.owner == agent:
+        seen = {"branch": told.get("branch"), "changed_files": told.get("changed", [])}
+        handover.recover(con, room, ctx.now, why, seen)
+    handover.free(con, room, ctx.now)
+    return Wakes(rooms=[room.id])
+
+
+def publish(ctx: Context, told: dict[str, Any]) -> Outcome:
+    """Presence. Written when it says something new, or the last sign is a minute old; else nothing is."""
+    con = ctx.bus.con
+    known = agents.get(con, ctx.me)
+    stored = _stored(known)
+    merged = stored | told
+    fresh = known is not None and ctx.now - known.last_seen < limits.LAST_SEEN
+    if known is None or merged != stored or not fresh or known.anchor != ctx.caller.anchor:
+        with db.Write(con):
+            present.register(con, ctx)
+            _note(con, ctx, told)
+    return Outcome({"status": "published", "agent_id": ctx.me})
+
+
+def _note(con: sqlite3.Connection, ctx: Context, told: dict[str, Any]) -> None:
+    """Merge what was seen into the presence of the agent."""
+    merged = _stored(agents.get(con, ctx.me)) | told
+    agents.set_presence(con, ctx.me, json.dumps(merged, sort_keys=True), ctx.now)
+
+
+def _stored(known: Agent | None) -> dict[str, Any]:
+    """The presence of an agent as it is stored."""
+    found = json.loads(known.presence) if known is not None and known.presence else {}
+    return found if isinstance(found, dict) else {}
+
+
+def working_tree(ctx: Context) -> dict[str, Any]:
+    """Branch and changed files of the session's worktree, without our own scaffolding."""
+    found = gitdir.status(ctx.place.root, ctx.env) if ctx.place.root else None
+    if found is None:
+        return {}
+    changed = [path for path in found.changed if not path.startswith(SCAFFOLDING)]
+    return {"branch": found.branch, "changed": sorted(changed)[:CHANGED_MOST], "head": found.head}
+
+
+def end(ctx: Context, reason: str) -> Outcome:
+    """SessionEnd. Nothing for `clear`: the agent goes on. Else memberships end and the turn goes on.
+
+    Only the very process of the session ends it: a copy of its id in another process does not.
+    """
+    con = ctx.bus.con
+    known = agents.get(con, ctx.me)
+    if reason == "clear" or known is None or (known.verified and known.anchor != ctx.caller.anchor):
+        return Outcome({"status": "ignored", "agent_id": ctx.me})
+    with db.Write(con):
+        waking = _surrender(con, ctx, ctx.me, "session_ended")
+        for number in members.rooms_of(con, ctx.me):
+            members.leave(con, ctx.me, number, ctx.now, "session_ended")
+            body = {"agent_id": ctx.me, "reason": "session_ended"}
+            others = members.of_room(con, number)
+            log.append(con, Draft(number, "leave", ctx.me, ctx.now, body, public=bool(others)))
+            waking += Wakes(rooms=[number])
+        agents.set_session(con, ctx.caller.session_key, "ended", ctx.now)
+        agents.set_endpoints(con, ctx.me, None)
+        agents.end(con, ctx.me, ctx.now)
+    return Outcome({"status": "ended", "agent_id": ctx.me}, waking + Wakes(bells=[ctx.me]))
+
+
+def must_stay(ctx: Context) -> str | None:
+    """Why the session must not end its turn now: it holds an unexpired stick, or one waits for it. Reads only."""
+    for room in rooms.every(ctx.bus.con):
+        if room.owner == ctx.me and (room.lease_until or 0) > ctx.now:
+            ways = "`tt release --status … --next-action …` or `tt pass --to …`"
+            return f"{ctx.me} still holds turn {room.turn_id} of {room.path}. Hand it over first: {ways}."
+        if room.reserved_for == ctx.me and (room.reserved_until or 0) > ctx.now:
+            ways = "`tt try` to take it, or `tt standby` to let it go on"
+            return f"The turn of {room.path} is reserved for {ctx.me}. {ways}."
+    return None

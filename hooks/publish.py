@@ -1,0 +1,95 @@
+"""Stop, SessionStart, SessionEnd, StopFailure, idle: presence, and what the bus needs done."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from bus import datadir, deliver, marks
+from bus.operations import session, sweep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bus.operations.enter import Context
+    from hooks.entry import Answer, Call
+
+SETTINGS_BYTES = 1 << 20
+
+
+def run(call: Call) -> Answer | None:
+    """Publish presence and sweep. Prints nothing."""
+    if call.event.subagent or call.event.kind not in ("stop", "session_start", "session_end", "stop_failure", "idle"):
+        return None
+    ctx = session.enter(call.env, call.cwd, call.harness, call.event.session_id or None)
+    if ctx is None:
+        return None
+    if call.harness == "codex" and not _detached():
+        ctx.close()
+        return None
+    try:
+        if session.live(ctx) and call.event.kind != "session_end":
+            session.publish(ctx, _told(call, ctx))
+            _close_turn(call, ctx)
+        deliver.send(ctx.bus, sweep.due(ctx.bus) + sweep.sweep(ctx.bus, data=datadir.data_dir(ctx.env)))
+    finally:
+        ctx.close()
+    return None
+
+
+def _detached() -> bool:
+    """Codex waits for every hook: go on in a process of our own. True in that process."""
+    if os.fork():
+        return False
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    return True
+
+
+def _told(call: Call, ctx: Context) -> dict[str, Any]:
+    """What this hook saw of its session."""
+    told = session.working_tree(ctx)
+    if call.event.permission_mode:
+        told["permission_mode"] = call.event.permission_mode
+    if call.event.transcript:
+        told["transcript"] = call.event.transcript
+    if call.harness == "claude":
+        told["inbound"] = inbound(call, ctx.place.root)
+    return told
+
+
+def inbound(call: Call, root: str) -> str | None:
+    """The client's `crossSessionInbound`, by its settings files; a later one wins."""
+    home = call.env.get("CLAUDE_CONFIG_DIR") or os.path.join(datadir.home_dir(call.env), ".claude")
+    project = os.path.join(root, ".claude")
+    found = None
+    for path in (
+        os.path.join(home, "settings.json"),
+        os.path.join(project, "settings.json"),
+        os.path.join(project, "settings.local.json"),
+    ):
+        value = _setting(path)
+        found = value if value is not None else found
+    return found
+
+
+def _setting(path: str) -> str | None:
+    """One file's word."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            settings = json.loads(file.read(SETTINGS_BYTES))
+    except (OSError, ValueError):
+        return None
+    value = settings.get("crossSessionInbound") if isinstance(settings, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _close_turn(call: Call, ctx: Context) -> None:
+    """A turn that ended without the guard's word: after an interrupt, an error, or where no guard is installed."""
+    by_guard = call.event.kind == "stop" and "--no-guard" not in call.flags
+    mark = marks.read(ctx.bus, ctx.me)
+    if mark.opened and not by_guard and call.event.kind != "session_start":
+        marks.write(ctx.bus, ctx.me, mark.replace(opened=False, at=ctx.now))

@@ -1,0 +1,123 @@
+"""The words in which these tests are told."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import statistics
+
+import psutil
+
+from tests.clients.model import Request, bash, say
+from tests.kit.procs import gone, wait_for
+
+ALLOW = {"allow": ["Bash", "Read", "Edit", "Write"]}  # default mode would ask a person for each
+
+
+def seconds(stamp: str) -> float:
+    """An ISO time of the bus as Unix seconds."""
+    return datetime.datetime.fromisoformat(stamp).timestamp()
+
+
+def joins(client, *more: str) -> str:
+    """The model joins the room (in a terminal) and does what else is told; the agent's id."""
+    steps = [bash("tt join --json"), *map(bash, more), say("joined")]
+    before = client.model.count()
+    client.ask(client.model.script(f"joins{before}", *steps), len(steps))
+    return client.model.since(before)[1].json["agent_id"]
+
+
+def waits(client) -> int:
+    """The model leaves a `tt wait` in the background and ends its turn; the pid of that wait."""
+    before = client.model.count()
+    client.ask(client.model.script(f"waits{before}", bash("tt wait --json", background=True), say("waiting")), 2)
+    return wait_for(lambda: listener(client.world), what="a registered wait")
+
+
+def listener(world, kind: str = "wait", but: int = 0) -> int:
+    """The pid of the one live listener of this kind (another one than `but`), or 0."""
+    rows = world.rows("SELECT pid FROM listeners WHERE kind = ? AND pid <> ?", kind, but)
+    alive = [row["pid"] for row in rows if not gone(row["pid"])]
+    return alive[0] if alive else 0
+
+
+def output_file(world, pid: int) -> str:
+    """Where the client collects what this background command prints."""
+    found = os.readlink(f"/proc/{pid}/fd/1")
+    assert found.startswith(world.top), found
+    return found
+
+
+def read(path: str) -> str:
+    """A file's text."""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def unread(world, agent: str) -> list[int]:
+    """The addressed mail that this agent has not received."""
+    rows = world.rows("SELECT seq FROM mail WHERE box = ? AND received_at IS NULL ORDER BY seq", agent)
+    return [row["seq"] for row in rows]
+
+
+def received(world, agent: str, seq: int) -> bool:
+    """Is this mail recorded as received?"""
+    return bool(
+        world.rows("SELECT 1 FROM mail WHERE box = ? AND seq = ? AND received_at IS NOT NULL", agent, seq)
+    )
+
+
+def sends(sender, to: str, text: str, *more: str):
+    """`tt msg send`; its result."""
+    return sender.tt("msg", "send", to, text, *more).ok().json
+
+
+def woken_after(sent: dict, request: Request) -> float:
+    """Seconds from the commit of a message to the model's request."""
+    return request.wall - seconds(sent["created_at"])
+
+
+def told(name: str, values) -> None:
+    """Print a measurement (seen with -s and in the report of a failure)."""
+    figures = sorted(value * 1000 for value in values)
+    print(f"{name}: n={len(figures)} median={statistics.median(figures):.0f} ms {figures[0]:.0f}–{figures[-1]:.0f}")
+
+
+def installed(project, client, *words: str):
+    """`tt install` for this client's home; the finished command, which succeeded."""
+    return project.install(client, *(words or (f"{client.kind.replace('claude', 'claude-code')}",))).ok()
+
+
+def agent_of(world, client) -> str:
+    """The agent bound to this client's process, as its hooks have recorded it."""
+
+    def bound():
+        rows = world.rows("SELECT id, anchor FROM agents WHERE anchor IS NOT NULL AND ended_at IS NULL")
+        return [row["id"] for row in rows if row["anchor"].split("/")[1] == str(client.pid)]
+
+    (found,) = wait_for(bound, what="an agent on record for the client's process")
+    return found
+
+
+def rewake(world, but: int = 0) -> int:
+    """The pid of the blocked rewake, once it is registered."""
+    return wait_for(lambda: listener(world, "rewake", but), what="an armed rewake")
+
+
+def hooks_running(world, client) -> list[int]:
+    """The processes of our hooks that belong to this client's home."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            ours = any("hooks/run.py" in word for word in process.cmdline())
+            if ours and process.environ().get("HOME") == client.home and not gone(process.pid):
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def envelopes(text: str) -> list[str]:
+    """The whole envelopes in a text, header to end."""
+    return re.findall(r"^\[talking-stick\] room .*?^\[/talking-stick\]", text, re.MULTILINE | re.DOTALL)
