@@ -6,8 +6,6 @@ an end or another event; whole events only; what does not fit stays unread.
 
 from __future__ import annotations
 
-import re
-
 from bus.records import Record
 
 TYPE_CHECKING = False
@@ -18,10 +16,10 @@ if TYPE_CHECKING:
 HEAD, END = "[talking-stick]", "[/talking-stick]"
 LABEL_CHARS = 64
 PATH_CHARS = 200
-_TOKEN = re.compile(r"(?:id|tt ack) ([0-9a-f]{24})\b")
-_UNSAFE = re.compile(r"[^A-Za-z0-9 ._:@/~+-]")
+_OFFER = r"(?:id|tt ack) ([0-9a-f]{24})\b"
+_UNSAFE = r"[^A-Za-z0-9 ._:@/~+-]"
 # Everything that ends a line or hides one, for any reader: controls, separators, bidi and zero-width marks.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_HIDDEN = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 
 
 class Envelope(Record):
@@ -110,15 +108,23 @@ def _handoff(handoff: dict[str, Any]) -> Iterable[str]:
 
 def clean(text: str) -> list[str]:
     """Foreign text as lines: every kind of line end ends one, what is invisible is dropped."""
+    import re  # enum and all: 8 ms that only who builds an envelope pays
+
     found = re.split("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", text.replace("\t", "    "))
-    return [_HIDDEN.sub("", line) for line in found]
+    return [re.sub(_HIDDEN, "", line) for line in found]
 
 
 def label(text: str, most: int = LABEL_CHARS) -> str:
     """A name or path in one of our own lines: only harmless characters, bounded."""
-    return _UNSAFE.sub("_", text)[:most]
+    import re
+
+    return re.sub(_UNSAFE, "_", text)[:most]
 
 
 def tokens(prompt: str) -> list[str]:
     """The envelope tokens that a prompt carries. They are unguessable, so where they stand does not matter."""
-    return list(dict.fromkeys(_TOKEN.findall(prompt)))[:50] if HEAD in prompt else []
+    if HEAD not in prompt:
+        return []
+    import re
+
+    return list(dict.fromkeys(re.findall(_OFFER, prompt)))[:50]

@@ -50,8 +50,17 @@ CODES = (
     "note_not_found",
     "unknown_ack_token",
     "foreign_ack_token",
+    "ticket_not_found",
+    "ask_not_found",
+    "ask_answered",
+    "ticket_conflict",
     # permission
     "not_permitted",
+    "topology_refused",
+    "delegation_refused",
+    # stations
+    "station_dirty",
+    "station_unmerged",
     # store
     "store_busy",
     "store_unusable",

@@ -5,9 +5,10 @@ Within one host a pid means one process; across hosts it means nothing. Read onc
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
+
+from bus.digest import digest
 
 MISSING = "-"  # a part that could not be read
 WEAK = "h"  # before a machine id that is only a host name: it proves no reboot
@@ -50,7 +51,7 @@ def _machine() -> str:
 
 def _hashed(text: str) -> str:
     """Ten hex digits, enough to tell a person's machines apart."""
-    return hashlib.sha256(b"talking-stick\0" + text.encode("utf-8", "replace")).hexdigest()[:10]
+    return digest(b"talking-stick\0" + text.encode("utf-8", "replace"))[:10]
 
 
 def _boot() -> str:

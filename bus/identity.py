@@ -7,10 +7,9 @@ right: a caller is a person only if neither its variables nor its ancestors show
 
 from __future__ import annotations
 
-import hashlib
 import os
 
-from bus import ids, markers, process
+from bus import digest, ids, markers, process
 from bus.errors import BusError
 from bus.records import Record
 
@@ -374,7 +373,7 @@ def _short(text: str) -> str:
 
 def _digest(*parts: str) -> str:
     """A hash of the parts, hex; variables may hold bytes that are no text."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return digest.digest("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
 def _account_number() -> str:

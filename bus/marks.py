@@ -7,6 +7,7 @@ waits for the end of the turn.
 
 from __future__ import annotations
 
+import hashlib
 import os
 
 from bus import bell, limits
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from bus.store.db import Bus
 
 NOTHING = "-"
+WORD_CHARS = 100
 
 
 class Mark(Record):
@@ -44,7 +46,7 @@ def read(bus: Bus, agent: str) -> Mark:
             words = file.read(1000).split()
     except (OSError, ValueError):
         return Mark()
-    if len(words) != 5 or not (words[1].isdigit() and words[4].isdigit()):
+    if len(words) != 5 or not (words[1].isdecimal() and words[4].isdecimal()):
         return Mark()
     prompt, blocked = ("" if word == NOTHING else word for word in words[2:4])
     return Mark(words[0] == "open", int(words[1]), prompt, blocked, int(words[4]))
@@ -53,7 +55,7 @@ def read(bus: Bus, agent: str) -> Mark:
 def write(bus: Bus, agent: str, mark: Mark) -> bool:
     """Replace the mark and ring. False when it could not be written: the turn then counts as before."""
     path = _path(bus, agent)
-    words = ("open" if mark.opened else "closed", mark.at, _word(mark.prompt), _word(mark.blocked), mark.person_at)
+    words = ("open" if mark.opened else "closed", mark.at, word(mark.prompt), word(mark.blocked), mark.person_at)
     temporary = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -74,7 +76,11 @@ def _path(bus: Bus, agent: str) -> str:
     return os.path.join(bus.agent_bell(agent), "turn")
 
 
-def _word(text: str) -> str:
-    """An id as one word of the file."""
-    kept = "".join(char for char in text if char.isalnum() or char in "._:-")
-    return kept[:100] or NOTHING
+def word(text: str) -> str:
+    """An id as one word of the file: compare what was read with this, never with the id itself."""
+    if not text:
+        return NOTHING
+    plain = len(text) <= WORD_CHARS and all(char.isascii() and (char.isalnum() or char in "._:-") for char in text)
+    if plain and text != NOTHING:
+        return text
+    return "id-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

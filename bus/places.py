@@ -13,6 +13,7 @@ import stat
 
 from bus import gitdir
 from bus.datadir import data_dir, ensure_private, home_dir, store_error
+from bus.digest import digest
 from bus.errors import BusError
 from bus.records import Record
 
@@ -153,16 +154,7 @@ def _index_file(data: str, path: str) -> str:
 
 def _hash(path: str) -> str:
     """SHA-256 of the bytes of a path (not of its text), so that all locales agree, in hex."""
-    try:
-        # hashlib loads OpenSSL: 4 ms, a fifth of what a hook may take.
-        from _sha2 import sha256  # type: ignore[import-not-found] # since 3.12
-    except ImportError:
-        try:
-            from _sha256 import sha256  # type: ignore[import-not-found] # 3.11
-        except ImportError:
-            from hashlib import sha256  # other Pythons
-    digest: str = sha256(os.fsencode(path)).hexdigest()
-    return digest
+    return digest(os.fsencode(path))
 
 
 def _unlink(path: str) -> None:

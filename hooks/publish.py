@@ -6,13 +6,14 @@ import json
 import os
 
 from bus import datadir, deliver, marks
-from bus.operations import session, sweep
+from bus.operations import journal, session, sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from bus.operations.enter import Context
+    from bus.operations.journal import Commit
     from hooks.entry import Answer, Call
 
 SETTINGS_BYTES = 1 << 20
@@ -30,12 +31,30 @@ def run(call: Call) -> Answer | None:
         return None
     try:
         if session.live(ctx) and call.event.kind != "session_end":
-            session.publish(ctx, _told(call, ctx))
+            told = _told(call, ctx)
+            news = _news(call, ctx, told)
+            session.publish(ctx, told)
+            journal.record(ctx, *news)
             _close_turn(call, ctx)
         deliver.send(ctx.bus, sweep.due(ctx.bus) + sweep.sweep(ctx.bus, data=datadir.data_dir(ctx.env)))
     finally:
         ctx.close()
     return None
+
+
+def _news(call: Call, ctx: Context, told: dict[str, Any]) -> tuple[list[Commit], str | None, list[str]]:
+    """Commits and memory files since the last publish of this session; its first one is the baseline."""
+    before = session.stored(ctx)
+    home = datadir.home_dir(call.env)
+    memory = journal.memory_files(call.env, home, ctx.place.root) if call.harness == "claude" else {}
+    told["memory"] = memory
+    known = before.get("memory")
+    changed = [name for name, at in memory.items() if known.get(name) != at] if isinstance(known, dict) else []
+    head, last = told.get("head"), before.get("head")
+    same_branch = before.get("branch") == told.get("branch")
+    fresh = bool(head and last and same_branch)
+    commits = journal.new_commits(ctx.place.root, str(last), str(head), call.env) if fresh else []
+    return commits, told.get("branch"), sorted(changed)
 
 
 def _detached() -> bool:

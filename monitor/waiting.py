@@ -8,7 +8,6 @@ only timer is the nearest deadline that the store names.
 from __future__ import annotations
 
 import os
-import signal
 
 from bus import bell, clock, crash, deliver, ids, limits, locks, marks, process
 from bus.deliver import guardian
@@ -22,6 +21,7 @@ from monitor import granting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from typing import Any, Self
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from bus.store.rooms import Room
 
     Emit = Callable[[dict[str, Any]], bool]
+else:
+    import _signal as signal  # the C part: `signal` itself loads enum, 2 ms
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -99,7 +101,7 @@ class Signals:
     def __enter__(self) -> Self:
         """Take the signals over. One that is ignored (nohup) stays ignored."""
         for number in SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
+            if signal.getsignal(number) != signal.SIG_IGN:
                 self.before[number] = signal.signal(number, self._arrived)
         return self
 

@@ -6,6 +6,7 @@ The first failure ends the story. Whatever ends it, no process and no file is le
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -132,7 +133,7 @@ class Telling:
 
     def _time(self, ms: float | None) -> str:
         """A wake's latency, which is what this is about."""
-        return "" if ms is None else self.paint(f"{ms:.0f} ms", "cyan") + "  "
+        return "" if ms is None else self.paint(f"{ms:4.0f} ms", "cyan") + "  "
 
     def failed(self, title: str, why: str) -> None:
         """A step that did not come out."""
@@ -147,13 +148,11 @@ class Telling:
             status = "ok" if passed else "failed"
             output.result(self.args, {"status": status, "elapsed_ms": ms, "steps": self.steps})
         elif passed:
-            self.say(
-                f"\n{self.paint('All', 'green')} {good} steps checked in {ms / 1000:.1f} s. Now yours: `tt join`, then `tt wait`."
-            )
+            good_words = self.paint(f"All {good} steps were checked", "green")
+            self.say(f"\n{good_words}, in {ms / 1000:.1f} s. Now yours: `tt join`, then `tt wait`.")
         else:
-            self.say(
-                f"\n{self.paint('Failed', 'red')} after {good} checked steps; `tt health` and `tt whoami --explain` may help."
-            )
+            bad_words = self.paint(f"Failed after {good} checked steps", "red")
+            self.say(f"\n{bad_words}, in {ms / 1000:.1f} s. How things stand here: `tt health`.")
         return 0 if passed else 1
 
 
@@ -204,8 +203,6 @@ class Story:
 
     def repository(self) -> Found:
         """One commit on main, and a second working tree."""
-        import os
-
         place = os.path.join(self.world.top, "kitchen")
         os.mkdir(place)
         self.world.git(place, "init", "-q", "-b", "main")
@@ -218,7 +215,7 @@ class Story:
         self.ann, self.bob = self.world.agent("ann", "kitchen"), self.world.agent("bob", "kitchen")
         first, second = self._join(self.ann), self._join(self.bob)
         must(first["room_id"] == second["room_id"], "they are in different rooms")
-        must(len(second["members"]) == 2, "the second does not see the first", second["members"])  # noqa: PLR2004
+        must(len(second["members"]) == 2, "the second does not see the first", second["members"])
         return Found(f"{self.ann.id}, {self.bob.id}")
 
     def third_joins(self) -> Found:

@@ -27,6 +27,8 @@ def serve(sock: socket.socket) -> None:
                 return
             answer = _answer(json.loads(data), streams, children)
             sock.sendall(f"{answer}\n".encode())
+    except ConnectionError:  # the demo ended in the middle of a question
+        return
     finally:
         for child in children.values():
             child.kill()

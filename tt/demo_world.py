@@ -124,7 +124,12 @@ class Client:
         with theirs:
             argv = [sys.executable, "-I", "-S", CLIENT, str(theirs.fileno())]
             self.process = subprocess.Popen(
-                argv, env=world.env, cwd=world.top, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                argv,
+                env=world.env,
+                cwd=world.top,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # a Ctrl-C is meant for the demo, which then ends it in good order
             )
         self.sock.settimeout(PATIENCE / 1000)
         self.pid = self.process.pid
@@ -145,7 +150,7 @@ class Client:
             socket.send_fds(self.sock, [json.dumps(request).encode()], streams)
             return int(self.sock.recv(64))
         except (OSError, ValueError) as error:
-            raise Failed(f"a client process does not answer ({error or type(error).__name__})") from error
+            raise Failed(f"a client process does not answer: {type(error).__name__}") from error
 
     def kill(self) -> None:
         """SIGKILL: no word of farewell, as when a client crashes."""

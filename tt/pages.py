@@ -15,6 +15,7 @@ GROUPS = {
     "msg": "tt msg send claude 'please look at #12'",
     "notes": "tt notes list",
     "config": "tt config list",
+    "instructions": "tt instructions show",
 }
 
 _HANDOFF = (
@@ -169,5 +170,45 @@ PAGES = {
     "demo": (
         "Works in a scratch repository and a scratch data directory, needs no agent, leaves nothing behind.",
         "tt demo",
+    ),
+    "install": (
+        (
+            "Writes hooks, plugin and skill for harnesses that are on this machine, and skips the others. Only "
+            "entries of ours are touched; twice is once. --print shows everything and changes nothing."
+        ),
+        "tt install claude codex\ntt install --all --print",
+    ),
+    "uninstall": (
+        (
+            "Restores what was there. A single harness leaves the skill that several share: "
+            "--shared, or agents, removes that."
+        ),
+        "tt uninstall --all",
+    ),
+    "instructions show": (
+        (
+            "Bundled, user's and project's instructions in one, for the harness that calls; the section of "
+            "its role is last."
+        ),
+        "tt instructions show --harness codex",
+    ),
+    "instructions edit": (
+        (
+            "The file starts as a copy of the layer below; sections that are left out fall through to it. "
+            "Where there is no terminal its path is printed instead."
+        ),
+        "tt instructions edit --project",
+    ),
+    "instructions update": (
+        "A file that nobody edited follows by itself; one that was edited is kept unless --replace is given.",
+        "tt instructions update --user",
+    ),
+    "instructions reset": (
+        "The layers below are in force again.",
+        "tt instructions reset --project",
+    ),
+    "self-update": (
+        "Finds out whether pipx, uv or pip installed it. A checkout is left to git pull.",
+        "tt self-update --print",
     ),
 }

@@ -35,9 +35,11 @@ _NOTE = ("note_id turn_id author_agent_id created_at resolved_at", "")
 _RESOLVED = ("note_id resolved_at", "")
 _LEFT = ("agent_id room_id path remaining_members", "kept_for")
 _SETTING = ("key value default", "")
+_INSTALLED = ("results failed", "python")
+_LAYER = {"instructions": ("scope path state", "")}
 
 SHAPES: dict[str, dict[str, Shape]] = {
-    "whoami": {"whoami": ("agent_id kind source station person detail process_metadata", "steps")},
+    "whoami": {"whoami": ("agent_id kind source station person detail process_metadata", "steps refused")},
     "list": {"rooms": ("rooms", "hidden unreadable")},
     "join": {
         "joined": (
@@ -96,6 +98,13 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "config set": {"config": _SETTING},
     "config list": {"config": ("settings", "")},
     "schema": {"schema": ("commands", "parts error_codes")},
+    "install": {"installed": _INSTALLED, "planned": _INSTALLED},
+    "uninstall": {"uninstalled": _INSTALLED, "planned": _INSTALLED},
+    "instructions show": {"instructions": ("harness role scope text layers", "")},
+    "instructions edit": _LAYER,
+    "instructions update": _LAYER,
+    "instructions reset": _LAYER,
+    "self-update": {"self_update": ("manager detected command version ran", "")},
 }
 
 # What results are made of.
@@ -116,6 +125,7 @@ PARTS: dict[str, Shape] = {
     ),
     "note": (f"{_NOTE[0]} body", ""),
     "wake": ("at agent_id route cost state event_seq seen_at error", ""),
+    "installed": ("harness what path state", "detail text adds commands"),
     "error": ("error message", "hint"),
 }
 

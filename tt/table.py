@@ -6,6 +6,7 @@ Longer help with an example stands in `tt.pages`, which a hot verb never loads.
 
 from __future__ import annotations
 
+from tt import table_setup
 from tt.grammar import Argument, Command, Option
 
 PATH = Argument("path", "directory or file of the room; default: here", kind="path")
@@ -37,6 +38,7 @@ GROUPS = {
     "msg": "Send, answer and look at messages",
     "notes": "Notes that stay with the room",
     "config": "Settings of the bus",
+    **table_setup.GROUPS,
 }
 
 COMMANDS = (
@@ -304,6 +306,7 @@ COMMANDS = (
         ),
     ),
     Command(("demo",), "See two agents work together, in 15 seconds", "tt.demo:run"),
+    *table_setup.COMMANDS,
 )
 
 

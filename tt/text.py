@@ -48,6 +48,13 @@ _RENDERERS = {
     "focus": "text_health:focus",
     "ack": "text_health:ack",
     "monitor": "text_health:monitor",
+    "install": "text_setup:installed",
+    "uninstall": "text_setup:installed",
+    "instructions show": "text_setup:instructions",
+    "instructions edit": "text_setup:instructions",
+    "instructions update": "text_setup:instructions",
+    "instructions reset": "text_setup:instructions",
+    "self-update": "text_setup:self_update",
 }
 
 

@@ -7,9 +7,9 @@ event. Secrets (socket, token) never leave this module.
 
 from __future__ import annotations
 
-import json
 import os
 
+from bus import quickjson
 from bus.store import mail
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ CMUX_SECONDS = 5.0
 
 def submit(agent: Agent, name: str, offered: Offered) -> Answer:
     """Submit an offer through one endpoint of an agent. Never raises."""
-    ends = json.loads(agent.endpoints or "{}").get(name) or {}
+    ends = quickjson.loads(agent.endpoints or "{}").get(name) or {}
     ways: dict[str, Callable[[], Answer]] = {
         "claude_inbox": lambda: claude(
             str(ends.get("socket", "")),
@@ -47,7 +47,7 @@ def claude(path: str, token: str, text: str, *, later: bool) -> Answer:
     import socket  # only a native wake pays for it
 
     message = {"type": "user", "message": {"role": "user", "content": text}, "priority": "later" if later else "next"}
-    data = "".join(json.dumps(line) + "\n" for line in ({"type": "auth", "token": token}, message)).encode()
+    data = "".join(quickjson.dumps(line) + "\n" for line in ({"type": "auth", "token": token}, message)).encode()
     try:
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     except OSError:

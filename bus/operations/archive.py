@@ -6,10 +6,9 @@ later join of the same path finds the pending handoff again.
 
 from __future__ import annotations
 
-import json
 import os
 
-from bus import clock, crash, locks, places
+from bus import clock, crash, locks, places, quickjson
 from bus.operations import present
 from bus.operations.outcome import SYSTEM
 from bus.store import db, events, mail, members, notes, rooms
@@ -64,7 +63,7 @@ def _write(bus: Bus, room: Room, now: int) -> str:
     path = os.path.join(directory, f"{room.id}-{now}.jsonl")
     temporary = f"{path}.{os.getpid()}"
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(bus.con, room, now))
+        file.writelines(quickjson.dumps(line, ensure_ascii=False) + "\n" for line in _lines(bus.con, room, now))
         file.flush()
         os.fsync(file.fileno())
     crash.point("before_replace")
@@ -114,7 +113,7 @@ def _head(path: str) -> dict[str, Any]:
     """The first line of an archive; empty when it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.loads(file.readline())
+            found = quickjson.loads(file.readline())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

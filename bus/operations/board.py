@@ -6,12 +6,10 @@ was shown is marked only after the flush.
 
 from __future__ import annotations
 
-import json
-
-from bus import envelope, limits, marks
-from bus.operations import offer, present, receive
+from bus import envelope, limits, marks, quickjson
+from bus.operations import journal, offer, present, receive, session
 from bus.records import Record
-from bus.store import agents, db, mail
+from bus.store import agents, db, events, mail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +19,13 @@ if TYPE_CHECKING:
     from bus.operations.outcome import Receipt
     from bus.operations.receive import Batch
     from bus.store.agents import Agent
+    from bus.store.events import Event
 
 COLLISIONS_MOST = 10
 PREVIEW_CHARS = 200
 SUMMARY_LINES = 10
+JOURNAL_MOST = 6
+JOURNAL_CHARS = 200
 
 
 class Delta(Record):
@@ -52,7 +53,7 @@ def delta(ctx: Context, *, fresh_turn: bool = True, max_bytes: int = limits.HOOK
     text = "\n".join(parts + facts)
     if not text:
         return None
-    return Delta(text, receipt, json.dumps(seen, sort_keys=True) if seen != told else None)
+    return Delta(text, receipt, quickjson.dumps(seen, sort_keys=True) if seen != told else None)
 
 
 def settle(ctx: Context, shown: Delta) -> None:
@@ -65,7 +66,7 @@ def settle(ctx: Context, shown: Delta) -> None:
 
 def _told(known: Agent | None) -> dict[str, Any]:
     """What the board has told this agent already."""
-    found = json.loads(known.marks) if known is not None and known.marks else {}
+    found = quickjson.loads(known.marks) if known is not None and known.marks else {}
     return found if isinstance(found, dict) else {}
 
 
@@ -107,7 +108,40 @@ def _summary(ctx: Context, shown: list[dict[str, Any]], room: int) -> str:
 def _facts(ctx: Context, known: Agent | None, told: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """New collisions; and the marks as they will be once this was shown."""
     seen = dict(told)
-    return _collisions(ctx, known, told, seen), seen
+    lines = _collisions(ctx, known, told, seen)
+    if known is not None:
+        lines += _journal(ctx, told, seen)
+    return lines, seen
+
+
+def _journal(ctx: Context, told: dict[str, Any], seen: dict[str, Any]) -> list[str]:
+    """What others did since the last look, by number: the newest ones, the rest counted, none twice."""
+    con = ctx.bus.con
+    mark = told.get("journal")
+    newest = events.newest(con)
+    if not isinstance(mark, int):
+        seen["journal"] = newest  # the first look is the baseline
+        return []
+    found = [event for event in events.newer(con, mark, journal.TYPES, ctx.me) if not _mine(ctx, event)]
+    if not found:
+        return []
+    seen["journal"] = newest
+    shown = receive.shown(con, ctx.me, found[-JOURNAL_MOST:])
+    lines = [f"  {envelope.label(event['from'])} {_one_line(journal.line(event))}" for event in shown]
+    rest = len(found) - len(shown)
+    head = f"Since your last prompt ({rest} older not shown):" if rest else "Since your last prompt:"
+    return [head, *lines]
+
+
+def _mine(ctx: Context, event: Event) -> bool:
+    """What is addressed to the reader comes as mail, not twice."""
+    boxes = mail.boxes_of(ctx.bus.con, [event.seq]).get(event.seq, [])
+    return any(box in (ctx.me, *receive.boxes(ctx.bus.con, ctx.me)) for box in boxes)
+
+
+def _one_line(text: str) -> str:
+    """Foreign text inside one of our lines."""
+    return " ".join(" ".join(envelope.clean(text)).split())[:JOURNAL_CHARS]
 
 
 def _wake_state(ctx: Context, known: Agent | None, told: dict[str, Any], seen: dict[str, Any]) -> list[str]:
@@ -128,23 +162,32 @@ def _wake_state(ctx: Context, known: Agent | None, told: dict[str, Any], seen: d
 
 
 def _collisions(ctx: Context, known: Agent | None, told: dict[str, Any], seen: dict[str, Any]) -> list[str]:
-    """Files that this session and an online peer in another worktree both changed; only new ones."""
-    mine = set(_presence(known).get("changed", []))
-    if known is None or not mine:
-        seen.pop("collisions", None)
-        return []
-    found: dict[str, list[str]] = {}
-    for peer in agents.every(ctx.bus.con):
-        both = mine & set(_presence(peer).get("changed", []))
-        if peer.id == ctx.me or peer.worktree == known.worktree or not both:
-            continue
-        if not present.Sign(ctx.bus, peer, ctx.now).gone:
-            found[peer.id] = sorted(both)
+    """Only new ones are told."""
+    found = collisions_now(ctx, known)
     before = told.get("collisions", {})
     seen["collisions"] = found
     if not found:
         seen.pop("collisions")
     return [line for peer, files in found.items() if (line := _collision(ctx, peer, files, before.get(peer, [])))]
+
+
+def collisions_now(ctx: Context, known: Agent | None = None) -> dict[str, list[str]]:
+    """Files that this session and an online peer in another worktree both changed, by peer.
+
+    Two sessions of one worktree see the same changes; there the stick keeps them apart.
+    """
+    known = known or agents.get(ctx.bus.con, ctx.me)
+    mine = set(session.presence(known).get("changed", []))
+    if known is None or not mine:
+        return {}
+    found: dict[str, list[str]] = {}
+    for peer in agents.every(ctx.bus.con):
+        both = mine & set(session.presence(peer).get("changed", []))
+        if peer.id == ctx.me or peer.worktree == known.worktree or not both:
+            continue
+        if not present.Sign(ctx.bus, peer, ctx.now).gone:
+            found[peer.id] = sorted(both)
+    return found
 
 
 def _collision(ctx: Context, peer: str, files: list[str], before: list[str]) -> str | None:
@@ -153,18 +196,12 @@ def _collision(ctx: Context, peer: str, files: list[str], before: list[str]) -> 
     if not new:
         return None
     other = agents.get(ctx.bus.con, peer)
-    branch = _presence(other).get("branch")
+    branch = session.presence(other).get("branch")
     where = f" (station {envelope.label(other.station)})" if other is not None and other.station else ""
     on = f" on branch {envelope.label(str(branch))}" if branch else ""
     names = ", ".join(envelope.label(path, 120) for path in new[:COLLISIONS_MOST])
     more = f" and {len(new) - COLLISIONS_MOST} more" if len(new) > COLLISIONS_MOST else ""
     return f"Collision: {envelope.label(peer)}{where} has also changed{on}: {names}{more}."
-
-
-def _presence(known: Agent | None) -> dict[str, Any]:
-    """What hooks reported of an agent."""
-    found = json.loads(known.presence) if known is not None and known.presence else {}
-    return found if isinstance(found, dict) else {}
 
 
 def opened(ctx: Context, prompt_id: str, *, by_person: bool) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from bus import clock, identity, places
+from bus import bell, clock, identity, places
 from bus.errors import BusError
+from bus.operations import where
 from bus.records import Record
 from bus.store import agents, db, members, rooms
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bus.identity import Caller
+    from bus.operations.where import Stand
     from bus.places import Place
     from bus.store.db import Bus
     from bus.store.members import Member
@@ -29,6 +31,7 @@ class Context(Record):
     bus: Bus
     me: str
     found: Room | None
+    stand: Stand
     now: int
 
     @property
@@ -39,8 +42,8 @@ class Context(Record):
         return self.found
 
     def station(self) -> str | None:
-        """The caller's station: the one its working tree has."""
-        return self.place.station_hint
+        """The caller's station: the one of its recorded working tree."""
+        return self.stand.station
 
     def close(self) -> None:
         """Close the bus."""
@@ -80,13 +83,16 @@ def enter(
         make_bus(place, env)
     bus = db.open_bus(place.bus_dir)
     try:
+        me = _bound(bus, caller)
+        here = place if path is None else _here(env, place)
         ctx = Context(
             env=env,
             place=place,
             caller=caller,
             bus=bus,
-            me=_bound(bus, caller),
+            me=me,
             found=_room(bus, place),
+            stand=where.of_caller(bus.con, caller, here, env, me),
             now=clock.now(),
         )
         if need_room:
@@ -97,12 +103,22 @@ def enter(
     return ctx
 
 
+def _here(env: Mapping[str, str], place: Place) -> Place | None:
+    """Where the caller's shell stands, whatever path it names; None outside this bus."""
+    try:
+        here = places.find(None, env)
+    except BusError:
+        return None
+    return here if here.bus_dir == place.bus_dir else None
+
+
 def make_bus(place: Place, env: Mapping[str, str]) -> None:
     """Make the data directory and the bus of a place."""
     from bus.store import migrate  # needs filelock, and a bus is made once
 
     places.ensure_private(places.data_dir(env))
     migrate.make_bus(place.bus_dir, place.repo, place.key)
+    bell.ring(os.path.dirname(place.bus_dir))  # monitors of sessions that began without a bus wait there
 
 
 def _room(bus: Bus, place: Place) -> Room | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bus import clock
 from bus.errors import BusError
-from bus.operations import present, recipients
+from bus.operations import present, recipients, where
 from bus.operations.enter import seated
 from bus.operations.outcome import Outcome, Wakes
 from bus.records import Record
+from bus.rules import roles
 from bus.store import agents, db, events, mail, members, rooms
 from bus.store.events import Draft
 
@@ -54,7 +55,7 @@ def send(  # a verb's options
 def reply(ctx: Context, event_id: str, body: str, *, interrupt: bool = False, wake: bool = True) -> Outcome:
     """Answer the sender of an event, in its thread. Raises event_not_found, unknown_recipient."""
     found = events.by_id(ctx.bus.con, event_id)
-    if found is None and event_id.isdigit():
+    if found is None and event_id.isascii() and event_id.isdigit():
         found = events.get(ctx.bus.con, int(event_id)) if len(event_id) < 16 else None
     if found is None:
         raise BusError("event_not_found", f"there is no event {event_id[:100]!r} on this bus", "see `tt events`")
@@ -113,8 +114,23 @@ def _write(con: sqlite3.Connection, ctx: Context, letter: Letter, room: int, *, 
     return written
 
 
+def _permit(ctx: Context, target: str | None, room: int | None) -> None:
+    """Topology, before anything is written: a refused message leaves no row, no line, no bell."""
+    topology = where.topology(ctx.bus.con)
+    if topology == roles.OPEN:
+        return
+    sender = where.actor(ctx)
+    if target is not None:
+        refused = roles.message_refused(topology, sender, where.actor_at(ctx.bus.con, target))
+    else:
+        refused = roles.broadcast_refused(topology, sender, own_room=room != rooms.BUS and where.own_room(ctx))
+    if refused:
+        raise BusError("topology_refused", refused, "use `tt ask …`, or write to the expo: `tt msg send expo …`")
+
+
 def _directed(ctx: Context, letter: Letter, target: recipients.Target) -> Outcome:
     """One addressee: an agent, a person or a station."""
+    _permit(ctx, target.box, None)
     if target.agent == ctx.me:
         raise BusError("invalid_input", "that is you", "leave yourself a note instead: `tt notes add`")
     with db.Write(ctx.bus.con) as con:
@@ -131,6 +147,7 @@ def _broadcast(ctx: Context, letter: Letter, room: int) -> Outcome:
     An agent's wakes nobody, since two agents would answer each other for ever; only its
     interrupt reaches the one who holds the turn.
     """
+    _permit(ctx, None, room)
     with db.Write(ctx.bus.con) as con:
         seq, event = _write(con, ctx, letter, room, public=True)
         boxes = _woken(con, ctx, letter, room)

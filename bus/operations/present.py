@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from bus import limits, locks, process
+from bus import limits, locks, process, quickjson
 from bus.errors import BusError
 from bus.rules.fairness import Seat
 from bus.rules.route import Reach
@@ -34,11 +32,12 @@ def register(con: sqlite3.Connection, ctx: Context) -> None:
         con,
         Agent(
             id=ctx.me,
-            kind=caller.kind,
+            # A name gives no right: an agent that calls itself a person is an agent to everybody.
+            kind=caller.kind if caller.person or caller.kind == "console" else "harness",
             harness=caller.harness,
             name=caller.name,
             station=ctx.station(),
-            worktree=ctx.place.root or None,
+            worktree=ctx.stand.worktree,
             anchor=caller.anchor,
             verified=int(caller.verified),
             generation=1,
@@ -52,6 +51,9 @@ def register(con: sqlite3.Connection, ctx: Context) -> None:
     )
     _keep_endpoints(con, ctx)
     if caller.kind == "harness" and caller.source not in ("flag", "TT_HARNESS_AGENT_ID"):
+        bound = agents.session(con, caller.session_key)
+        if bound is not None and bound[1] != "live":  # it ended since this command began
+            raise BusError("session_ended", f"the session of {bound[0]} has ended", "start or resume a session")
         agents.bind_session(con, caller.session_key, ctx.me, ctx.now)
     members.join(con, ctx.me, rooms.BUS, ctx.now, events.newest(con))
 
@@ -61,9 +63,9 @@ def _keep_endpoints(con: sqlite3.Connection, ctx: Context) -> None:
     own = own_endpoints(ctx)
     if own:
         known = agents.get(con, ctx.me)
-        stored = json.loads(known.endpoints) if known is not None and known.endpoints else {}
+        stored = quickjson.loads(known.endpoints) if known is not None and known.endpoints else {}
         if stored | own != stored:
-            agents.set_endpoints(con, ctx.me, json.dumps(stored | own))
+            agents.set_endpoints(con, ctx.me, quickjson.dumps(stored | own))
 
 
 def refresh(ctx: Context) -> None:
@@ -98,8 +100,8 @@ def reach(bus: Bus, agent: str, known: Agent | None = None) -> Reach:
 
 def endpoints(agent: Agent) -> tuple[tuple[str, ...], str | None]:
     """The native endpoints of a session, best first, and why its inbox is none."""
-    stored = json.loads(agent.endpoints) if agent.endpoints else {}
-    told = json.loads(agent.presence) if agent.presence else {}
+    stored = quickjson.loads(agent.endpoints) if agent.endpoints else {}
+    told = quickjson.loads(agent.presence) if agent.presence else {}
     withheld = None
     if "claude_inbox" in stored:
         if told.get("inbound") == "refuse":

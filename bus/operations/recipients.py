@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bus import identity
 from bus.errors import BusError
-from bus.operations import present
+from bus.operations import present, where
 from bus.records import Record
-from bus.store import agents, mail, members
+from bus.rules import roles
+from bus.store import agents, config, mail, members
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +32,20 @@ def resolve(ctx: Context, text: str) -> Target:
     present_ones = agents.every(ctx.bus.con)
     if text == "human":
         return _human(ctx, present_ones)
-    if any(agent.station == text and agent.kind == "harness" for agent in present_ones):
+    if text == roles.SOUS:
+        return _sous(ctx)
+    if where.exists(ctx.bus.con, text):
         return Target(mail.station_box(text))
     named = [agent for agent in present_ones if agent.name.casefold() == text.casefold()]
     return _one(ctx, text, named, present_ones)
+
+
+def _sous(ctx: Context) -> Target:
+    """Whoever is the sous by the settings: an agent or a station."""
+    named = config.get(ctx.bus.con, "sous")
+    if named is None:
+        raise BusError("station_not_found", "this bus has no sous", "name one: `tt config set sous WHO`")
+    return Target(named, named) if ":" in named else Target(mail.station_box(named))
 
 
 def member(ctx: Context, text: str) -> str:

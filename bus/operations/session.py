@@ -7,13 +7,13 @@ neither bus nor room, and join nothing.
 
 from __future__ import annotations
 
-import json
 import os
 
-from bus import clock, gitdir, identity, ids, limits, marks, places, process
-from bus.operations import handover, present
+from bus import clock, gitdir, identity, ids, limits, marks, places, process, quickjson
+from bus.operations import handover, present, receive, where
 from bus.operations.enter import Context
 from bus.operations.outcome import Outcome, Wakes
+from bus.records import Record
 from bus.store import agents, db, members, rooms, wakes
 from bus.store import events as log
 from bus.store.events import Draft
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from bus.identity import Caller
+    from bus.places import Place
     from bus.store.agents import Agent
     from bus.store.rooms import Room
 
@@ -31,12 +33,25 @@ SCAFFOLDING = (".talking-stick/", ".claude/settings.local.json")
 CHANGED_MOST = 200
 
 
+class Seen(Record):
+    """Where a hook runs and for whom, before any store was opened: the process may still fork."""
+
+    env: Mapping[str, str]
+    place: Place
+    caller: Caller
+
+
 def enter(env: Mapping[str, str], cwd: str, harness: str | None, session_id: str | None) -> Context | None:
     """A hook's view: the bus of its directory and the agent of its session. None where there is no bus.
 
-    Gives up on a busy store after 250 ms. A session that ended or was cleared is None too, until
-    its SessionStart (`begin`) says otherwise.
+    Gives up on a busy store after 250 ms. Whether the session may act, `live` says.
     """
+    seen = locate(env, cwd, harness, session_id)
+    return None if seen is None else arrive(seen)
+
+
+def locate(env: Mapping[str, str], cwd: str, harness: str | None, session_id: str | None) -> Seen | None:
+    """The bus of a directory and the session that calls; None without a bus or a session. Opens nothing."""
     place = places.find(cwd, env)
     if not db.exists(place.bus_dir):
         return None
@@ -44,14 +59,22 @@ def enter(env: Mapping[str, str], cwd: str, harness: str | None, session_id: str
     caller = identity.caller(env, os.getpid(), harness=harness, session_id=session_id, data=data)
     if caller.person or caller.kind != "harness":
         return None
+    return Seen(env, place, caller)
+
+
+def arrive(seen: Seen) -> Context:
+    """Open the bus."""
+    env, place, caller = seen.env, seen.place, seen.caller
     bus = db.open_bus(place.bus_dir, busy_ms=limits.BUSY_HOOK)
     bound = agents.session(bus.con, caller.session_key)
+    me = bound[0] if bound else caller.agent_id
     return Context(
         env=env,
         place=place,
         caller=caller,
         bus=bus,
-        me=bound[0] if bound else caller.agent_id,
+        me=me,
+        stand=where.of_caller(bus.con, caller, place, {}, me),
         found=rooms.by_path(bus.con, place.room or place.root) if place.room or place.root else None,
         now=clock.now(),
     )
@@ -67,7 +90,9 @@ def begin(ctx: Context, source: str, told: dict[str, Any]) -> Outcome:
     """SessionStart: which agent this session is. `told` is what the hook saw (permission_mode, …).
 
     `clear`: the agent of the same process goes on with a new generation, and its turn is
-    surrendered, since the conversation that held it is gone.
+    surrendered, since the conversation that held it is gone. Another process (resume): a new
+    generation too, since whatever the old one was woken for it never saw. Idempotent: several
+    hooks of one start run at once.
     """
     con = ctx.bus.con
     before = _predecessor(ctx, source)
@@ -79,15 +104,14 @@ def begin(ctx: Context, source: str, told: dict[str, Any]) -> Outcome:
         already = agents.get(con, bound[0]) if bound is not None and bound[1] == "live" else None
         if already is not None and already.anchor == ctx.caller.anchor:
             agent = already.id
-        elif before is not None:
-            wakes_due = _clear(con, ctx, before)
         else:
-            agents.bind_session(con, ctx.caller.session_key, agent, ctx.now)
+            wakes_due = _clear(con, ctx, before) if before is not None else _start(con, ctx, agent)
+            # Before the commit: a hook that comes second must not close a turn that a prompt has opened.
+            marks.write(ctx.bus, agent, marks.read(ctx.bus, agent).replace(opened=False, at=ctx.now))
         ctx.me = agent
         present.register(con, ctx)
         _note(con, ctx, told)
-    marks.write(ctx.bus, agent, marks.read(ctx.bus, agent).replace(opened=False, at=ctx.now))
-    return Outcome({"status": "session", "agent_id": agent}, wakes_due + Wakes(boxes=[agent]))
+    return Outcome({"status": "session", "agent_id": agent}, wakes_due + Wakes(boxes=receive.boxes(con, agent)))
 
 
 def _predecessor(ctx: Context, source: str) -> Agent | None:
@@ -117,6 +141,17 @@ def _own_agent(ctx: Context) -> str:
     return agent
 
 
+def _start(con: sqlite3.Connection, ctx: Context, agent: str) -> Wakes:
+    """Bind a session. In another process than before nothing of the old one reaches it any more."""
+    known = agents.get(con, agent)
+    agents.bind_session(con, ctx.caller.session_key, agent, ctx.now)
+    if known is not None and (known.ended_at is not None or known.anchor != ctx.caller.anchor):
+        wakes.close_of(con, agent, ctx.now)
+        agents.next_generation(con, agent)
+        agents.set_endpoints(con, agent, None)
+    return Wakes(bells=[agent])
+
+
 def _clear(con: sqlite3.Connection, ctx: Context, before: Agent) -> Wakes:
     """The same agent, a new conversation."""
     old = agents.live_session_of(con, before.id)
@@ -139,7 +174,7 @@ def _surrender(con: sqlite3.Connection, ctx: Context, agent: str, why: str) -> W
 
 def _give_up(con: sqlite3.Connection, ctx: Context, room: Room, agent: str, why: str) -> Wakes:
     """One turn. Other members are found by their own looks: probing has no place in a transaction."""
-    told = _stored(agents.get(con, agent))
+    told = presence(agents.get(con, agent))
     if room.owner == agent:
         seen = {"branch": told.get("branch"), "changed_files": told.get("changed", [])}
         handover.recover(con, room, ctx.now, why, seen)
@@ -151,25 +186,30 @@ def publish(ctx: Context, told: dict[str, Any]) -> Outcome:
     """Presence. Written when it says something new, or the last sign is a minute old; else nothing is."""
     con = ctx.bus.con
     known = agents.get(con, ctx.me)
-    stored = _stored(known)
+    stored = presence(known)
     merged = stored | told
     fresh = known is not None and ctx.now - known.last_seen < limits.LAST_SEEN
     if known is None or merged != stored or not fresh or known.anchor != ctx.caller.anchor:
         with db.Write(con):
-            present.register(con, ctx)
+            present.register(con, ctx)  # refuses a session that ended while git looked at its files
             _note(con, ctx, told)
     return Outcome({"status": "published", "agent_id": ctx.me})
 
 
 def _note(con: sqlite3.Connection, ctx: Context, told: dict[str, Any]) -> None:
     """Merge what was seen into the presence of the agent."""
-    merged = _stored(agents.get(con, ctx.me)) | told
-    agents.set_presence(con, ctx.me, json.dumps(merged, sort_keys=True), ctx.now)
+    merged = presence(agents.get(con, ctx.me)) | told
+    agents.set_presence(con, ctx.me, quickjson.dumps(merged, sort_keys=True), ctx.now)
 
 
-def _stored(known: Agent | None) -> dict[str, Any]:
-    """The presence of an agent as it is stored."""
-    found = json.loads(known.presence) if known is not None and known.presence else {}
+def stored(ctx: Context) -> dict[str, Any]:
+    """What the last hook reported of the caller's session."""
+    return presence(agents.get(ctx.bus.con, ctx.me))
+
+
+def presence(known: Agent | None) -> dict[str, Any]:
+    """What hooks reported of an agent, as it is stored."""
+    found = quickjson.loads(known.presence) if known is not None and known.presence else {}
     return found if isinstance(found, dict) else {}
 
 

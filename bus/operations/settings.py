@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bus import limits
+from bus import ids, limits, places
 from bus.errors import BusError
-from bus.operations import present
+from bus.operations import present, where
 from bus.operations.outcome import Outcome
 from bus.records import Record
+from bus.rules import roles
 from bus.store import agents, config, db
 
 TYPE_CHECKING = False
@@ -17,14 +18,18 @@ HOURS_MOST = 24 * 365
 
 
 class Setting(Record):
-    """A key: what it means, its default, and how long it may be (hours)."""
+    """A key: its default, what it means, and whether the expo may change it too."""
 
     default: str
     meaning: str
+    by_expo: bool = False
 
 
 KEYS: dict[str, Setting] = {
     "retention": Setting("168", "hours without activity after which a room is archived; 0 keeps rooms for ever"),
+    "topology": Setting("open", "open, or strict-hub: stations write only to expo, sous and people", by_expo=True),
+    "expo": Setting("", "the worktree that is the expo, where there is no main worktree"),
+    "sous": Setting("", "the agent or station that composes tickets for the expo", by_expo=True),
 }
 
 
@@ -59,20 +64,60 @@ def all_keys(ctx: Context) -> Outcome:
 
 
 def put(ctx: Context, key: str, value: str) -> Outcome:
-    """Change a setting. Raises unknown_config_key, invalid_input; not_permitted for an agent."""
-    _known(key)
-    if not ctx.caller.person:
-        raise BusError("not_permitted", "only a person changes the settings of a bus", "ask the person")
-    if not value.isascii() or not value.isdigit() or int(value[:9]) > HOURS_MOST:
-        raise BusError("invalid_input", f"{key} takes whole hours from 0 to {HOURS_MOST}", key=key)
+    """Change a setting. Raises unknown_config_key, invalid_input, not_permitted.
+
+    People change every setting; the expo changes the topology and names the sous.
+    """
+    known = _known(key)
+    role = where.actor(ctx).role
+    if role != roles.PERSON and not (role == roles.EXPO and known.by_expo):
+        who = "people and the expo change" if known.by_expo else "only a person changes"
+        raise BusError("not_permitted", f"{who} {key}", "ask them", key=key)
+    checked = _CHECKS[key](ctx, value)
     with db.Write(ctx.bus.con) as con:
         present.register(con, ctx)
-        config.put(con, key, str(int(value)))
-    return Outcome({"status": "config", "key": key, "value": str(int(value)), "default": False})
+        config.put(con, key, checked)
+    return Outcome({"status": "config", "key": key, "value": checked, "default": False})
+
+
+def _hours(_ctx: Context, value: str) -> str:
+    """Whole hours."""
+    digits = value.isascii() and value.isdigit()
+    if not digits or len(value) > 9 or int(value) > HOURS_MOST:
+        raise BusError("invalid_input", f"retention takes whole hours from 0 to {HOURS_MOST}", key="retention")
+    return str(int(value))
+
+
+def _topology(_ctx: Context, value: str) -> str:
+    """One of the two."""
+    if value not in roles.TOPOLOGIES:
+        raise BusError("invalid_input", f"there is no topology {value[:40]!r}", " or ".join(roles.TOPOLOGIES))
+    return value
+
+
+def _expo(ctx: Context, value: str) -> str:
+    """A worktree of this repository, by its real path."""
+    place = places.find(value, ctx.env)
+    if place.bus_dir != ctx.bus.dir or not place.root:
+        raise BusError("invalid_input", f"{value[:200]!r} is no working tree of this repository", key="expo")
+    return place.root
+
+
+def _sous(ctx: Context, value: str) -> str:
+    """An agent that is known here, or a station."""
+    known = agents.get(ctx.bus.con, value)
+    if known is not None and known.kind == "harness":
+        return value
+    if value not in ids.RESERVED and where.exists(ctx.bus.con, value):
+        return value
+    raise BusError("station_not_found", f"there is no agent or station {value[:64]!r}", "see `tt stations`", key="sous")
+
+
+_CHECKS = {"retention": _hours, "topology": _topology, "expo": _expo, "sous": _sous}
 
 
 def focus(ctx: Context, text: str | None = None, *, clear: bool = False, station: str | None = None) -> Outcome:
-    """Say in one line what the caller is doing; without text, look. A person may say it for a station."""
+    """Say in one line what the caller is doing; without text, look. The expo and people may say it for a station."""
     agent = ctx.me if station is None else _at(ctx, station)
     if text is None and not clear:
         known = agents.get(ctx.bus.con, agent)
@@ -89,9 +134,9 @@ def focus(ctx: Context, text: str | None = None, *, clear: bool = False, station
 
 
 def _at(ctx: Context, station: str) -> str:
-    """The agent at a station, for a person who speaks for it."""
-    if not ctx.caller.person:
-        raise BusError("not_permitted", "an agent sets only its own focus", "leave --station out")
+    """The agent at a station, for the expo or a person who speaks for it."""
+    if where.actor(ctx).role not in (roles.PERSON, roles.EXPO):
+        raise BusError("not_permitted", "only the expo and people set another's focus", "leave --station out")
     there = agents.at_station(ctx.bus.con, station)
     if not there:
         raise BusError("station_not_found", f"nobody is at a station {station[:64]!r}", "see `tt state --all`")

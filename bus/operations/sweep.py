@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bus.store.db import Bus
     from bus.store.rooms import Room
+    from bus.store.wakes import Wake
 
 
 def due(bus: Bus, *, besides: tuple[str, ...] = ()) -> Wakes:
@@ -97,19 +98,35 @@ def advance(bus: Bus, room: Room, now: int) -> Wakes:
 
 def _close_void(bus: Bus, now: int) -> None:
     """Wakes whose sender died in the act, and claims of shared mail that nobody confirmed."""
-    void = [
-        wake.id
-        for wake in wakes.unfinished(bus.con, limits.SWEEP_BOXES)
-        if wake.route != "grant"
-        and (now - wake.at >= limits.UNSEEN_WAKE or (wake.by and process.liveness(wake.by) == "gone"))
-    ]
+    unfinished = wakes.unfinished(bus.con, limits.SWEEP_BOXES)
+    void = [wake.id for wake in unfinished if wake.route != "grant" and _is_void(bus, wake, now)]
+    half_done = [wake.id for wake in unfinished if wake.route in present.ENDPOINTS and _died(wake)]
     old = now - limits.WAKE_LOG
-    if not void and not _prunable(bus, old):
+    if not void and not half_done and not _prunable(bus, old):
         return
     with db.Write(bus.con) as con:
+        for wake in half_done:
+            wakes.finish(con, wake, "ambiguous", "sender_died")
         for wake in void:
             wakes.close(con, wake, now)
         wakes.prune(con, old)
+
+
+def _is_void(bus: Bus, wake: Wake, now: int) -> bool:
+    """Nobody will confirm this one: whoever was at it, or whom it was for, is gone, or it is too old.
+
+    A native attempt that died half way stays: nobody is woken twice for one event.
+    """
+    if wake.state == "sending":
+        return wake.route not in present.ENDPOINTS and _died(wake)
+    known = agents.get(bus.con, wake.agent)
+    gone = known is None or known.ended_at is not None or present.Sign(bus, known, now).gone
+    return gone or now - wake.at >= limits.UNSEEN_WAKE
+
+
+def _died(wake: Wake) -> bool:
+    """Is the process that was at it proven gone while it was?"""
+    return wake.state == "sending" and bool(wake.by) and process.liveness(wake.by or "") == "gone"
 
 
 def _prunable(bus: Bus, before: int) -> bool:

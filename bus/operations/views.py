@@ -6,7 +6,7 @@ import os
 
 from bus import clock, gitdir, identity, limits, locks, places
 from bus.errors import BusError
-from bus.operations import grant, join, present, receive
+from bus.operations import grant, join, present, receive, where
 from bus.operations.outcome import Outcome
 from bus.store import agents, db, events, listeners, mail, members, notes, rooms, wakes
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from bus.identity import Caller
     from bus.operations.enter import Context
     from bus.store.rooms import Room
 
@@ -24,10 +25,7 @@ def whoami(
 ) -> Outcome:
     """Who is calling, and by which rule. Needs no bus."""
     caller = identity.caller(env, os.getpid(), agent=agent)
-    try:
-        station = places.find(path, env).station_hint
-    except BusError:
-        station = None  # who you are does not depend on where you are
+    station, said = _station_of(env, caller, path)
     result: dict[str, Any] = {
         "status": "whoami",
         "agent_id": caller.agent_id,
@@ -38,9 +36,25 @@ def whoami(
         "detail": f"{caller.name} by {caller.source}",
         "process_metadata": {"anchor": caller.anchor, "verified": caller.verified},
     }
+    if said is not None:
+        result["refused"] = said
     if explain:
         result["steps"] = [{"rule": rule, "found": found} for rule, found in caller.steps]
     return Outcome(result)
+
+
+def _station_of(env: Mapping[str, str], caller: Caller, path: str | None) -> tuple[str | None, str | None]:
+    """The caller's station, and what is wrong with a variable that names another one."""
+    try:
+        place = places.find(path, env)
+        if not db.exists(place.bus_dir):
+            return place.station_hint, None
+        with db.open_bus(place.bus_dir) as bus:
+            bound = agents.session(bus.con, caller.session_key)
+            me = bound[0] if bound else caller.agent_id
+            return where.of_caller(bus.con, caller, place, env, me).station, None
+    except BusError as error:
+        return error.details.get("station"), error.message if error.code == "not_permitted" else None
 
 
 def listing(env: Mapping[str, str], path: str | None = None, *, every: bool = False) -> Outcome:

@@ -55,6 +55,12 @@ def at_station(con: sqlite3.Connection, station: str) -> list[Agent]:
     return [Agent(*row) for row in con.execute(query, (station,))]
 
 
+def station_seen(con: sqlite3.Connection, station: str) -> bool:
+    """Was any session ever at this station?"""
+    query = "SELECT 1 FROM agents WHERE station = ? AND kind = 'harness' LIMIT 1"
+    return con.execute(query, (station,)).fetchone() is not None
+
+
 def save(con: sqlite3.Connection, agent: Agent) -> None:
     """Write who an agent is now. Keeps generation, focus, presence, endpoints and marks."""
     con.execute(
@@ -113,8 +119,13 @@ def next_generation(con: sqlite3.Connection, agent: str) -> None:
 
 
 def by_anchor(con: sqlite3.Connection, anchor: str, harness: str) -> Agent | None:
-    """The agent that lives in this very process."""
-    query = _SELECT + "WHERE anchor = ? AND harness = ? AND ended_at IS NULL ORDER BY last_seen DESC LIMIT 1"
+    """The agent whose session lives in this very process; names given by an option have no session."""
+    query = (
+        _SELECT
+        + """WHERE anchor = ? AND harness = ? AND ended_at IS NULL
+              AND EXISTS (SELECT 1 FROM sessions WHERE agent = agents.id AND state = 'live')
+            ORDER BY last_seen DESC LIMIT 1"""
+    )
     row = con.execute(query, (anchor, harness)).fetchone()
     return Agent(*row) if row else None
 

@@ -7,11 +7,10 @@ it would drop the process's locks; a connection is never used by a forked child.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 
-from bus import crash, ids, limits
+from bus import crash, ids, limits, quickjson
 from bus.errors import BusError
 from bus.store import schema
 
@@ -227,7 +226,7 @@ def describe(directory: str) -> dict[str, Any]:
     """The contents of `bus.json`; empty when it is missing or unreadable."""
     try:
         with open(os.path.join(directory, "bus.json"), encoding="utf-8") as file:
-            found = json.load(file)
+            found = quickjson.loads(file.read())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from bus import ids
+from bus import ids, quickjson
 from bus.records import Record, columns
 
 TYPE_CHECKING = False
@@ -30,6 +28,11 @@ TYPES = (
     "takeover_offer",
     "undelivered",
     "note",
+    "commit",
+    "memory",
+    "ticket",
+    "ask",
+    "answer",
 )
 
 
@@ -50,7 +53,7 @@ class Event(Record):
 
     def content(self) -> dict[str, Any]:
         """The body as an object."""
-        found: dict[str, Any] = json.loads(self.body)
+        found: dict[str, Any] = quickjson.loads(self.body)
         return found
 
 
@@ -72,10 +75,18 @@ _COLUMNS = columns(Event)
 _SELECT = f"SELECT {_COLUMNS} FROM events "
 
 
-def append(con: sqlite3.Connection, draft: Draft) -> tuple[int, str]:
+def append_once(con: sqlite3.Connection, draft: Draft, event: str) -> bool:
+    """Write an event under an id that says what it is about; false when it is there already."""
+    if con.execute("SELECT 1 FROM events WHERE id = ?", (event,)).fetchone():
+        return False
+    append(con, draft, event)
+    return True
+
+
+def append(con: sqlite3.Connection, draft: Draft, event: str | None = None) -> tuple[int, str]:
     """Write an event; (seq, id)."""
-    event = ids.new_id("e")
-    body = json.dumps(draft.body, ensure_ascii=False, separators=(",", ":"))
+    event = event or ids.new_id("e")
+    body = quickjson.dumps(draft.body, ensure_ascii=False, separators=(",", ":"))
     query = """INSERT INTO events (id, room, type, sender, sender_station, public, turn, thread, at, body)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq"""
     values = (
@@ -107,7 +118,7 @@ def by_id(con: sqlite3.Connection, event: str) -> Event | None:
 
 def several(con: sqlite3.Connection, seqs: Iterable[int]) -> list[Event]:
     """The events with these numbers, in order."""
-    wanted = json.dumps(sorted(seqs))
+    wanted = quickjson.dumps(sorted(seqs))
     query = _SELECT + "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
     return [Event(*row) for row in con.execute(query, (wanted,))]
 
@@ -136,6 +147,14 @@ def noticed(con: sqlite3.Connection, room: int, kind: str, agent: str, about: in
     return con.execute(query, (agent, kind, room, about)).fetchone() is not None
 
 
+def newer(con: sqlite3.Connection, seq: int, types: tuple[str, ...], besides: str) -> list[Event]:
+    """Events of these types past a number, of anybody but one sender, oldest first."""
+    query = (
+        _SELECT + "WHERE seq > ? AND type IN (SELECT value FROM json_each(?)) AND sender <> ? ORDER BY seq LIMIT 5000"
+    )
+    return [Event(*row) for row in con.execute(query, (seq, quickjson.dumps(types), besides))]
+
+
 class View(Record):
     """Which events a reader asked for. `names` are the caller's boxes; None shows all of the room."""
 
@@ -152,10 +171,10 @@ class View(Record):
 def view(con: sqlite3.Connection, wanted: View, *, newest_first: bool) -> list[Event]:
     """The events of a view, oldest first; with `newest_first` the last `limit` of them."""
     where = ["room IN (SELECT value FROM json_each(?))", "seq > ?", "at >= ?"]
-    values: list[Any] = [json.dumps(wanted.rooms), wanted.after, wanted.since]
+    values: list[Any] = [quickjson.dumps(wanted.rooms), wanted.after, wanted.since]
     if wanted.types:
         where.append("type IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(wanted.types))
+        values.append(quickjson.dumps(wanted.types))
     if wanted.sender is not None:
         where.append("sender = ?")
         values.append(wanted.sender)
@@ -164,7 +183,7 @@ def view(con: sqlite3.Connection, wanted: View, *, newest_first: bool) -> list[E
             """((public = 1 AND sender <> ?) OR EXISTS (SELECT 1 FROM mail m WHERE m.seq = events.seq
                 AND m.box IN (SELECT value FROM json_each(?))))"""
         )
-        values += [wanted.me, json.dumps(wanted.names)]
+        values += [wanted.me, quickjson.dumps(wanted.names)]
     order = "DESC" if newest_first else "ASC"
     query = f"{_SELECT}WHERE {' AND '.join(where)} ORDER BY seq {order} LIMIT ?"
     found = [Event(*row) for row in con.execute(query, [*values, wanted.limit])]
@@ -174,4 +193,4 @@ def view(con: sqlite3.Connection, wanted: View, *, newest_first: bool) -> list[E
 def count(con: sqlite3.Connection, rooms: tuple[int, ...]) -> int:
     """How many events the rooms hold."""
     query = "SELECT COUNT(*) FROM events WHERE room IN (SELECT value FROM json_each(?))"
-    return int(con.execute(query, (json.dumps(rooms),)).fetchone()[0])
+    return int(con.execute(query, (quickjson.dumps(rooms),)).fetchone()[0])

@@ -7,8 +7,7 @@ the turn next). `unread` is the one definition of what an agent has not received
 
 from __future__ import annotations
 
-import json
-
+from bus import quickjson
 from bus.records import Record, columns
 from bus.store.events import Event
 
@@ -78,7 +77,7 @@ def unread(con: sqlite3.Connection, agent: str, boxes: Iterable[str], limit: int
 
     `boxes` are the agent's own, its station's, and the turn's only inside a grant.
     """
-    values = {"agent": agent, "boxes": json.dumps(list(boxes)), "limit": limit}
+    values = {"agent": agent, "boxes": quickjson.dumps(list(boxes)), "limit": limit}
     last = -1
     for row in con.execute(_UNREAD, values):
         if row[1] != last:
@@ -94,7 +93,7 @@ def has_unread(con: sqlite3.Connection, agent: str, boxes: Iterable[str]) -> boo
 def unread_count(con: sqlite3.Connection, agent: str, boxes: Iterable[str]) -> int:
     """How many events are unread."""
     query = f"SELECT COUNT(DISTINCT seq) FROM ({_UNREAD})"  # our own text
-    values = {"agent": agent, "boxes": json.dumps(list(boxes)), "limit": 1_000_000}
+    values = {"agent": agent, "boxes": quickjson.dumps(list(boxes)), "limit": 1_000_000}
     return int(con.execute(query, values).fetchone()[0])
 
 
@@ -123,7 +122,7 @@ def boxes_of(con: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, list[str
     """To whom each of these events is addressed."""
     found: dict[int, list[str]] = {}
     query = "SELECT seq, box FROM mail WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq, box"
-    for seq, box in con.execute(query, (json.dumps(sorted(seqs)),)):
+    for seq, box in con.execute(query, (quickjson.dumps(sorted(seqs)),)):
         found.setdefault(seq, []).append(box)
     return found
 
@@ -138,7 +137,7 @@ def cover(con: sqlite3.Connection, box: str, seqs: Iterable[int], wake_id: int) 
     """Name the wake that offers these rows; only rows that no other wake covers. The ones taken."""
     query = """UPDATE mail SET wake_id = ? WHERE box = ? AND seq IN (SELECT value FROM json_each(?))
                 AND received_at IS NULL AND wake_id IS NULL RETURNING seq"""
-    return [row[0] for row in con.execute(query, (wake_id, box, json.dumps(list(seqs)))).fetchall()]
+    return [row[0] for row in con.execute(query, (wake_id, box, quickjson.dumps(list(seqs)))).fetchall()]
 
 
 def uncover(con: sqlite3.Connection, wake_id: int) -> None:

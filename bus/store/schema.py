@@ -164,8 +164,36 @@ CREATE TABLE usage (
 CREATE INDEX usage_at ON usage (at);
 """
 
+_TASKS = """
+CREATE TABLE tickets (
+    id              TEXT PRIMARY KEY,
+    kind            TEXT NOT NULL CHECK (kind IN ('ticket', 'ask')),
+    title           TEXT NOT NULL,
+    body            TEXT NOT NULL,
+    state           TEXT NOT NULL,
+    creator         TEXT NOT NULL,
+    creator_station TEXT,
+    assignee        TEXT,
+    holder          TEXT,
+    priority        TEXT NOT NULL,
+    thread          TEXT,
+    options         TEXT NOT NULL DEFAULT '[]',
+    result          TEXT,
+    result_by       TEXT,
+    at              INTEGER NOT NULL,
+    changed_at      INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX tickets_state ON tickets (kind, state, at);
+CREATE TABLE worktrees (
+    path    TEXT PRIMARY KEY,
+    station TEXT NOT NULL UNIQUE,
+    branch  TEXT,
+    at      INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
 # (version, statements), in order. Never edit a step that was released: add the next one.
-MIGRATIONS: tuple[tuple[int, str], ...] = ((1, _FIRST), (2, _USAGE))
+MIGRATIONS: tuple[tuple[int, str], ...] = ((1, _FIRST), (2, _USAGE), (3, _TASKS))
 
 # The whole of it, as a new database has it.
 SCHEMA = "".join(statements for _, statements in MIGRATIONS)

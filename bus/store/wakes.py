@@ -6,9 +6,7 @@ one life: sending → sent | failed | ambiguous, then seen or closed.
 
 from __future__ import annotations
 
-import json
-
-from bus import ids
+from bus import ids, quickjson
 from bus.records import Record, columns
 from bus.store import mail
 
@@ -60,7 +58,7 @@ def begin(con: sqlite3.Connection, attempt: Attempt) -> int:
     """Write the row; its number."""
     query = """INSERT INTO wakes (agent, generation, route, state, by, upto, shown, token, at, seen_at)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
-    shown = json.dumps(attempt.shown, separators=(",", ":"))
+    shown = quickjson.dumps(attempt.shown, separators=(",", ":"))
     values = (
         attempt.agent,
         attempt.generation,
@@ -131,7 +129,7 @@ def by_token(con: sqlite3.Connection, token: str) -> Wake | None:
 
 def shown_of(wake: Wake) -> dict[str, Any]:
     """What a wake showed: `mail` as (box, seq) pairs, `cursors` as room → seq."""
-    stored = json.loads(wake.shown)
+    stored = quickjson.loads(wake.shown)
     pairs = [(str(box), int(seq)) for box, seq in stored.get("mail", [])]
     return {"mail": pairs, "cursors": {int(room): int(seq) for room, seq in stored.get("cursors", {}).items()}}
 
@@ -206,4 +204,4 @@ def claimed_by(con: sqlite3.Connection, seqs: list[int], box: str) -> dict[int, 
     """The open wakes that cover these rows of a shared box."""
     query = f"""SELECT m.seq, {columns(Wake, "w.")} FROM mail m JOIN wakes w ON w.id = m.wake_id
                  WHERE m.box = ? AND m.seq IN (SELECT value FROM json_each(?)) AND m.received_at IS NULL"""
-    return {row[0]: Wake(*row[1:]) for row in con.execute(query, (box, json.dumps(seqs)))}
+    return {row[0]: Wake(*row[1:]) for row in con.execute(query, (box, quickjson.dumps(seqs)))}

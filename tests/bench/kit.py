@@ -20,7 +20,7 @@ import tempfile
 import time
 import uuid
 
-from tests.kit.procs import gone, kill_holding, wait_for
+from tests.kit.procs import gone, kill_holding
 from tests.kit.world import World
 
 QUIET = 0.05  # seconds without a context switch
@@ -29,7 +29,7 @@ PROTOTYPE = [sys.executable, "-I", os.path.join(os.path.dirname(os.path.abspath(
 TT = os.path.join(os.path.dirname(sys.executable), "tt")
 
 
-class Hung(Exception):
+class HungError(Exception):
     """A measured process did not do what it was started for."""
 
 
@@ -129,11 +129,12 @@ class Session:
 class Started:
     """A process whose stdout we read."""
 
-    def __init__(self, argv, env, cwd) -> None:
+    def __init__(self, argv, env, cwd, *, errors: bool = False) -> None:
+        """With `errors` its stderr is read as well."""
         self.argv = argv
         self.out, end = os.pipe()
         self.began = time.perf_counter()
-        self.pid = spawn(argv, env, cwd, end)
+        self.pid = spawn(argv, env, cwd, end, errors=errors)
         os.close(end)
         self.text = b""
 
@@ -144,10 +145,10 @@ class Started:
             left = until - time.perf_counter()
             if left <= 0 or not select.select([self.out], [], [], left)[0]:
                 self.kill()
-                raise Hung(f"no line from {self.argv[-3:]}")
+                raise HungError(f"no line from {self.argv[-3:]}")
             piece = os.read(self.out, 1 << 16)
             if not piece:
-                raise Hung(f"no line, but the end of {self.argv[-3:]}")
+                raise HungError(f"no line, but the end of {self.argv[-3:]}")
             self.text += piece
         at = time.perf_counter()
         self.last, _, self.text = self.text.partition(b"\n")
@@ -162,7 +163,7 @@ class Started:
                 return found
             found += piece
         self.kill()
-        raise Hung(f"no end of {self.argv[-3:]}")
+        raise HungError(f"no end of {self.argv[-3:]}")
 
     def done(self) -> int:
         """Reap it."""
@@ -181,12 +182,14 @@ class Started:
             os.waitpid(self.pid, 0)
 
 
-def spawn(argv, env, cwd, stdout: int | None = None) -> int:
+def spawn(argv, env, cwd, stdout: int | None = None, *, errors: bool = False) -> int:
     """Start a program with no other streams; posix_spawn, since its own cost is in every figure."""
     null = os.devnull
-    actions = [(os.POSIX_SPAWN_OPEN, fd, null, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    actions: list[tuple] = [(os.POSIX_SPAWN_OPEN, fd, null, os.O_RDWR, 0) for fd in (0, 1, 2)]
     if stdout is not None:
         actions[1] = (os.POSIX_SPAWN_DUP2, stdout, 1)
+        if errors:
+            actions[2] = (os.POSIX_SPAWN_DUP2, stdout, 2)
     os.chdir(cwd)
     return os.posix_spawn(argv[0], argv, env, file_actions=actions)
 
@@ -198,7 +201,7 @@ def reap(pid: int, argv) -> int:
         if not select.select([watch], [], [], LIMIT)[0]:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            raise Hung(f"no end of {argv[-3:]}")
+            raise HungError(f"no end of {argv[-3:]}")
     finally:
         os.close(watch)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -211,7 +214,7 @@ def timed(argv, env, cwd) -> float:
     _, status = os.waitpid(pid, 0)
     took = (time.perf_counter() - began) * 1000
     if status:
-        raise Hung(f"{argv[-3:]} ended with {os.waitstatus_to_exitcode(status)}")
+        raise HungError(f"{argv[-3:]} ended with {os.waitstatus_to_exitcode(status)}")
     return took
 
 
@@ -233,14 +236,14 @@ def settle(pid: int) -> None:
     before, since, until = -1, 0.0, time.perf_counter() + LIMIT
     while time.perf_counter() < until:
         if gone(pid):
-            raise Hung(f"process {pid} has ended instead of blocking")
+            raise HungError(f"process {pid} has ended instead of blocking")
         now = switches(pid)
         if now != before or not asleep(pid):
             before, since = now, time.perf_counter()
         elif time.perf_counter() - since > QUIET:
             return
         time.sleep(0.004)
-    raise Hung(f"process {pid} does not come to rest")
+    raise HungError(f"process {pid} does not come to rest")
 
 
 def asleep(pid: int) -> bool:
@@ -321,6 +324,3 @@ def finish(*procs: Started) -> None:
                 os.waitpid(proc.pid, 0)
         with contextlib.suppress(OSError):
             os.close(proc.out)
-
-
-__all__ = ["wait_for"]

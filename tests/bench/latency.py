@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -76,9 +75,7 @@ def commit_to_line(place) -> Row:
 
         return case
 
-    found = interleaved(
-        {"ours": ours, "raw inotify": bare("bell"), "250 ms poll": bare("poll")}, place.times(40, 12)
-    )
+    found = interleaved({"ours": ours, "raw inotify": bare("bell"), "250 ms poll": bare("poll")}, place.times(40, 12))
     os.close(fd)
     for bell in bells.values():
         bell.kill()
@@ -156,7 +153,7 @@ class Hcom:
         program = shutil.which("hcom", path=os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"])
         try:
             return cls(place, program) if program else None
-        except (kit.Hung, ValueError, IndexError):
+        except (kit.HungError, ValueError, IndexError):
             return None
 
     def start(self) -> str:
@@ -172,9 +169,7 @@ class Hcom:
 
     def exchange(self) -> float:
         """One message."""
-        waiting = Started(
-            [self.program, "listen", "--name", self.names[1], "--json"], self.env, self.home
-        )
+        waiting = Started([self.program, "listen", "--name", self.names[1], "--json"], self.env, self.home)
         time.sleep(0.3)  # it polls, so it never comes to rest
         return exchange(waiting, self.send(), self.env, self.home)
 
@@ -187,6 +182,3 @@ def texts(session: Session) -> list[str]:
         found += [event["text"] for event in page["events"] if event["type"] == "message"]
         if not page.get("more"):
             return found
-
-
-__all__ = ["json"]

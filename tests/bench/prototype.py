@@ -13,6 +13,10 @@ import sqlite3
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 IN_MODIFY = 2
 
 
@@ -97,4 +101,5 @@ def poll(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    {"make": make, "send": send, "listen": listen, "bell": bell, "poll": poll}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Any] = {"make": make, "send": send, "listen": listen, "bell": bell, "poll": poll}
+    commands[sys.argv[1]](*sys.argv[2:])

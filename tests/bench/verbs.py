@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from tests.bench import kit
 from tests.bench.kit import Row, interleaved, median
 
@@ -52,7 +50,7 @@ def granting(place, floor):
     repo = place.repo()
     pair = place.sessions(repo, 2)
     samples: dict[str, list[float]] = {"try, granted": [], "wait, granted": [], "release": []}
-    rest = {name: [] for name in floor}
+    rest: dict[str, list[float]] = {name: [] for name in floor}
     for number in range(place.times(30, 8)):
         one = pair[number % 2]
         how = ("try", "wait")[number // 2 % 2]
@@ -89,6 +87,3 @@ def others(place, floor):
     found = interleaved(cases | floor, place.times(20, 5))
     for name in cases:
         yield verb(name, found, 50)
-
-
-__all__ = ["sys"]

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.clients.clients import Claude, Codex, find, version, why_not
+from tests.clients.clients import NOWHERE, Claude, Codex, find, version, why_not
 from tests.clients.model import Model
 from tests.kit.procs import gone, holding, kill_holding
 
@@ -43,11 +43,21 @@ class Project:
         """Bob holds the turn, so that the wait of another member goes on waiting."""
         assert self.bob.tt("try").ok().json["status"] == "your_turn"
 
-    def install(self, client, *words: str):
-        """`tt install` (or uninstall) by a person, for this client's home; the finished command."""
-        person = self.world.person("ann", self.path, HOME=client.home)
-        verb = () if words and words[0] in ("install", "uninstall", "doctor") else ("install",)
-        return person.tt(*verb, *words, timeout=60)
+    def tt(self, client, *words: str):
+        """`tt WORDS` by a person at the shell who has this client's home, and the client on PATH."""
+        return self.world.person("ann", self.path, **self.around(client)).tt(*words, timeout=60)
+
+    def peer(self, client, name: str = "carl", **env: str):
+        """Another agent of the same user as the client: its home, its programs. It has joined."""
+        made = self.world.agent(name, self.path, **self.around(client), **env)
+        made.tt("join").ok()
+        return made
+
+    def around(self, client) -> dict[str, str]:
+        """The variables that a program beside this client has; none of a session."""
+        path = os.path.dirname(client.program) + os.pathsep + self.world.env()["PATH"]
+        temporary = {"TMPDIR": client.env["TMPDIR"]}
+        return {"HOME": client.home, "PATH": path, **temporary, **NOWHERE}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -94,3 +104,17 @@ def claude(world, model, project):
 def codex(world, model, project):
     """Codex in the project; nothing runs yet."""
     yield from _client(Codex, world, model, project)
+
+
+@pytest.fixture
+def another(world, model):
+    """Makes further Claudes: `another(directory, name)`."""
+    made = []
+
+    def make(directory: str, name: str) -> Claude:
+        made.append(Claude(world, model, directory, name))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()

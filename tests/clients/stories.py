@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import re
@@ -9,8 +10,10 @@ import statistics
 
 import psutil
 
+from bus import ids, locks
 from tests.clients.model import Request, bash, say
 from tests.kit.procs import gone, wait_for
+from tests.processes.stories import wchan
 
 ALLOW = {"allow": ["Bash", "Read", "Edit", "Write"]}  # default mode would ask a person for each
 
@@ -85,8 +88,8 @@ def told(name: str, values) -> None:
 
 
 def installed(project, client, *words: str):
-    """`tt install` for this client's home; the finished command, which succeeded."""
-    return project.install(client, *(words or (f"{client.kind.replace('claude', 'claude-code')}",))).ok()
+    """`tt install` for this client's home (`words` are further options); the finished command, which succeeded."""
+    return project.tt(client, "install", {"claude": "claude-code"}.get(client.kind, client.kind), *words).ok()
 
 
 def agent_of(world, client) -> str:
@@ -100,17 +103,36 @@ def agent_of(world, client) -> str:
     return found
 
 
-def rewake(world, but: int = 0) -> int:
-    """The pid of the blocked rewake, once it is registered."""
-    return wait_for(lambda: listener(world, "rewake", but), what="an armed rewake")
+def held(world, agent: str, kind: str) -> bool:
+    """Does this agent have a live listener of this kind (wait, rewake, monitor)?"""
+    return locks.held(os.path.join(world.bus(), "locks", ids.file_name(agent), kind))
 
 
-def hooks_running(world, client) -> list[int]:
-    """The processes of our hooks that belong to this client's home."""
+def armed(client, agent: str) -> int:
+    """The pid of the rewake that is blocked for this agent, waited for."""
+
+    def blocked():
+        pids = hooks_running(client, "rewake")
+        return held(client.world, agent, "rewake") and len(pids) == 1 and asleep(pids[0]) and pids[0]
+
+    return wait_for(blocked, what="one blocked rewake")
+
+
+def asleep(pid: int) -> bool:
+    """Does the process sleep on its bells (inotify) in the kernel?"""
+    with contextlib.suppress(OSError):
+        files = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+        return any("inotify" in name for name in files) and wchan(pid).startswith(("poll", "do_poll"))
+    return False
+
+
+def hooks_running(client, name: str = "") -> list[int]:
+    """The processes of our hooks (of this name) that belong to this client's home."""
     found = []
     for process in psutil.process_iter():
         try:
-            ours = any("hooks/run.py" in word for word in process.cmdline())
+            words = process.cmdline()
+            ours = len(words) > 3 and any(word.endswith("hooks/run.py") for word in words[:4]) and name in (*words, "")
             if ours and process.environ().get("HOME") == client.home and not gone(process.pid):
                 found.append(process.pid)
         except (psutil.Error, OSError):
@@ -120,4 +142,4 @@ def hooks_running(world, client) -> list[int]:
 
 def envelopes(text: str) -> list[str]:
     """The whole envelopes in a text, header to end."""
-    return re.findall(r"^\[talking-stick\] room .*?^\[/talking-stick\]", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"\[talking-stick\] (?:room|bus) .*?^\[/talking-stick\]", text, re.MULTILINE | re.DOTALL)

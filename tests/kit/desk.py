@@ -16,6 +16,8 @@ import contextlib
 import os
 import sqlite3
 
+import pytest
+
 from bus import bell, clock, deliver, gitdir, identity, limits, locks, process
 from bus.deliver import guardian
 from bus.errors import BusError
@@ -173,10 +175,14 @@ class Desk:
     def wait(self, agent: str, *, timeout_ms: int = 0, printed=True, **named):
         """One `wait` whose time-out is over at once: what it printed, or None."""
         said: list[dict] = []
+
+        def emit(result) -> bool:
+            if printed:
+                said.append(result)
+            return printed
+
         with contextlib.closing(self.enter(agent)) as ctx:
-            waiting.wait(
-                ctx, emit=lambda result: printed and not said.append(result), timeout_ms=timeout_ms, **named
-            )
+            waiting.wait(ctx, emit=emit, timeout_ms=timeout_ms, **named)
         self._exited()
         return said[0] if said else None
 
@@ -188,13 +194,11 @@ class Desk:
     def refused(self, agent: str, code: str, operation, *args, **named) -> BusError:
         """The command is refused with this code, and the database is as it was."""
         before = self.dump()
-        try:
+        with pytest.raises(BusError) as refused:
             self.do(agent, operation, *args, **named)
-        except BusError as error:
-            assert error.code == code, f"{error.code}: {error.message}"
-            assert self.dump() == before, "a refusal wrote something"
-            return error
-        raise AssertionError(f"not refused with {code}")
+        assert refused.value.code == code, f"{refused.value.code}: {refused.value.message}"
+        assert self.dump() == before, "a refusal wrote something"
+        return refused.value
 
     def join(self, *agents: str) -> None:
         for agent in agents:
@@ -219,7 +223,7 @@ class Desk:
     # --- the store -----------------------------------------------------------------------
 
     def bus(self):
-        (name,) = os.listdir(os.path.join(self.data, "buses"))
+        (name,) = (name for name in os.listdir(os.path.join(self.data, "buses")) if name.startswith("work-"))
         return db.open_bus(os.path.join(self.data, "buses", name))
 
     def room(self, bus=None) -> int:

@@ -601,7 +601,10 @@ class TestHints:
         assert release(held)["parked_hinted"] == [B]
         assert held.wait(B, park=True)["reason"] == "auto_claim_disabled"
         assert held.wait(B, park=True).get("wake_reason") == "timeout"
-        assert held.one("SELECT count(*) FROM mail JOIN events USING (seq) WHERE type = 'handoff_hint' AND box = ?", B) == 1
+        assert (
+            held.one("SELECT count(*) FROM mail JOIN events USING (seq) WHERE type = 'handoff_hint' AND box = ?", B)
+            == 1
+        )
 
     def test_a_hint_is_void_once_somebody_holds_the_turn(self, held):
         held.join(C)

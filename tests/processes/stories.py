@@ -13,7 +13,7 @@ from tests.kit.procs import gone
 from tests.kit.world import invariants, store, wait_for
 
 HANDOFF = ("--status", "half done", "--next-action", "do the rest")
-SLOW = os.environ.get("TT_TESTS_SLOW", "") not in ("", "0")  # the long form of what has a short one
+SLOW = os.environ.get("TESTS_SLOW", "") not in ("", "0")  # the long form of what has a short one
 
 _SEND = """
 import sys

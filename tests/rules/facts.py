@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from bus import limits
@@ -11,14 +13,14 @@ from bus.store.rooms import Room
 
 NOW = 1_790_000_000_000
 NAMES = ("me", "ann", "bob", "cat", "dan", "eve")
+FACTS = ("observer", "parked", "present", "fresh", "gone", "vanished", "reachable", "waiting")
 TRUE_OR_FALSE = st.booleans()
 
 
 def room(**changes) -> Room:
     """An idle room, never held; `owner=` and `reserved_for=` bring their columns along."""
-    found = Room(
-        1, "/work", NOW - limits.DAY, NOW, "idle", None, 7, *([None] * 8), NOW - limits.HOUR, None
-    ).replace(**changes)
+    values: list[Any] = [1, "/work", NOW - limits.DAY, NOW, "idle", None, 7, *[None] * 8, NOW - limits.HOUR, None]
+    found = Room(*values).replace(**changes)
     if found.owner and "lease_until" not in changes:
         found.lease_until = NOW + limits.LEASE
     if found.reserved_for and "reserved_until" not in changes:
@@ -40,13 +42,8 @@ def any_seats(draw, names=NAMES):
     present = draw(st.lists(st.sampled_from(names), unique=True, max_size=len(names)))
     ranks = draw(st.lists(st.integers(1, 50), unique=True, min_size=len(present), max_size=len(present)))
     held = draw(st.lists(st.integers(0, 5), min_size=len(present), max_size=len(present)))
-    facts = st.fixed_dictionaries(
-        {name: TRUE_OR_FALSE for name in Seat.fields if name not in ("agent", "rank", "last_turn")}
-    )
-    return [
-        Seat(name, rank, turn_id, **draw(facts))
-        for name, rank, turn_id in zip(present, ranks, held, strict=True)
-    ]
+    facts = st.fixed_dictionaries(dict.fromkeys(FACTS, TRUE_OR_FALSE))
+    return [Seat(name, rank, turn_id, **draw(facts)) for name, rank, turn_id in zip(present, ranks, held, strict=True)]
 
 
 @st.composite

@@ -19,10 +19,7 @@ def names(seats):
 def circle(*last_turns, ranks=None):
     """Members a, b, c … with these last turns."""
     ranks = ranks or range(1, len(last_turns) + 1)
-    return [
-        seat(name, rank, held, **REACHABLE)
-        for name, rank, held in zip("abcdef", ranks, last_turns, strict=False)
-    ]
+    return [seat(name, rank, held, **REACHABLE) for name, rank, held in zip("abcdef", ranks, last_turns, strict=False)]
 
 
 @pytest.mark.parametrize(
@@ -140,10 +137,10 @@ def test_only_who_can_be_reached_is_appointed_and_nobody_fairer_is_passed_over(s
         assert fairness.eligible(chosen)
 
 
-@given(st.lists(st.integers(0, 1), min_size=2, max_size=5))
-def test_everybody_gets_a_turn_before_anybody_gets_two(_start):
+@pytest.mark.parametrize("members", [2, 3, 4, 5])
+def test_everybody_gets_a_turn_before_anybody_gets_two(members):
     """The order, applied again and again, is a rotation."""
-    seats = [seat(name, n, 0, **REACHABLE) for n, name in enumerate("abcde"[: len(_start)], 1)]
+    seats = [seat(name, n, 0, **REACHABLE) for n, name in enumerate("abcde"[:members], 1)]
     holder, held = "a", ["a"]
     for turn_id in range(1, 2 * len(seats)):
         seats = [one.replace(last_turn=turn_id) if one.agent == holder else one for one in seats]

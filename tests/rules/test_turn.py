@@ -147,20 +147,35 @@ class TestPending:
         assert look(self.FRESH, ANN, deaf, me=ME.replace(last_turn=5), pending=True)[0] == "grant"
 
 
-class TestOffers:
-    WAITING = [seat(name, n, 9 - n, waiting=True) for n, name in enumerate(("ann", "bob", "me"), 1)]
+WAITING = [seat(name, n, 9 - n, waiting=True) for n, name in enumerate(("ann", "bob", "me"), 1)]
 
+
+class TestOffers:
     def test_fairest_first_then_one_by_one(self):
-        times = {one.agent: turn.offer_time(self.WAITING, one, "cat", NOW) - NOW for one in self.WAITING}
+        times = {one.agent: turn.offer_time(WAITING, one, "cat", NOW) - NOW for one in WAITING}
         assert times == {"me": 0, "bob": limits.TAKEOVER_OFFER, "ann": 2 * limits.TAKEOVER_OFFER}
 
     def test_who_does_not_wait_is_not_counted(self):
-        seats = [one.replace(waiting=one.agent == "ann") for one in self.WAITING]
+        seats = [one.replace(waiting=one.agent == "ann") for one in WAITING]
         assert turn.offer_time(seats, seats[0], "cat", NOW) == NOW
 
     def test_the_owner_and_consoles_are_not_counted(self):
-        seats = [self.WAITING[0], self.WAITING[1].replace(observer=True), self.WAITING[2]]
+        seats = [WAITING[0], WAITING[1].replace(observer=True), WAITING[2]]
         assert turn.offer_time(seats, seats[0], "me", NOW) == NOW
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes", "expected"),
+    [
+        ({"owner_gone": True, "owner_silent": GRACE + 70}, {}, -70),
+        ({"owner_gone": True, "owner_silent": GRACE + 70}, {"lease_until": NOW - 5}, -70),
+        ({}, {"lease_until": NOW - 5}, -5),
+        ({"owner_silent": limits.OWNER_IDLE + 9}, {}, -9),
+    ],
+)
+def test_offers_count_from_a_fixed_time(facts, changes, expected):
+    """Counted from each look, the second waiter's turn would never come."""
+    assert turn.since(stick(room(owner="ann", **changes), **facts), NOW) == NOW + expected
 
 
 def test_may_take_says_why():

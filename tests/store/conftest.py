@@ -36,9 +36,7 @@ class Filled:
 
     def event(self, *boxes: str, sender="ann", public=False, wake=1, room=None, kind="message", turn=None) -> int:
         """One event, addressed to these boxes; its number."""
-        draft = Draft(
-            self.room if room is None else room, kind, sender, NOW, {"text": "hi"}, public=public, turn=turn
-        )
+        draft = Draft(self.room if room is None else room, kind, sender, NOW, {"text": "hi"}, public=public, turn=turn)
         with db.Write(self.con):
             seq, _ = events.append(self.con, draft)
             mail.post(self.con, seq, boxes, wake)

@@ -43,7 +43,9 @@ BROKEN: dict[str, tuple[str, ...]] = {
         "UPDATE rooms SET turn_id = 1 WHERE id = :room",
     ),
     "mail belongs to an event": ("INSERT INTO mail (box, seq) VALUES ('bob', 999)",),
-    "unread mail is covered by a wake that exists and is not closed": ("UPDATE mail SET wake_id = 999 WHERE seq = :seq",),
+    "unread mail is covered by a wake that exists and is not closed": (
+        "UPDATE mail SET wake_id = 999 WHERE seq = :seq",
+    ),
     "what was received says by whom": ("UPDATE mail SET received_at = 1 WHERE seq = :seq",),
     "no cursor is ahead of the log": ("UPDATE members SET cursor = 999 WHERE agent = 'bob'",),
     "a member who is there is known": ("DELETE FROM agents WHERE id = 'bob'",),

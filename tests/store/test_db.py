@@ -31,9 +31,13 @@ def test_a_block_commits(fill):
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), BusError("usage", "no")])
 def test_any_exception_rolls_back_and_is_passed_on(fill, error):
-    with pytest.raises(type(error)) as seen, db.Write(fill.con) as con:
-        config.put(con, "x", "1")
-        raise error
+    def broken():
+        with db.Write(fill.con) as con:
+            config.put(con, "x", "1")
+            raise error
+
+    with pytest.raises(type(error)) as seen:
+        broken()
     assert seen.value is error
     assert not fill.con.in_transaction
     assert value(fill) is None

@@ -276,12 +276,12 @@ def test_every_event_reaches_each_of_its_readers_once_and_in_order(tmp_path_fact
     got: dict[str, list[int]] = {name: [] for name in READERS}
     shared: set[int] = set()
     for sender, public, boxes, drainer, limit in history:
-        public = public and "station:x" not in boxes
-        seq = fill.event(*boxes, sender=sender, public=public)
+        is_public = public and "station:x" not in boxes
+        seq = fill.event(*boxes, sender=sender, public=is_public)
         if "station:x" in boxes:
             shared.add(seq)
         for name in READERS:
-            if name in boxes or (public and name != sender):
+            if name in boxes or (is_public and name != sender):
                 due[name].append(seq)
         if drainer:
             got[drainer] += drain(fill, drainer, limit)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 
 from tt.install import edit, registrations, skill, specs
-from tt.install.hooksfile import Wanted
+from tt.install.hooksfile import NAMED, Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tt.install.work import Work
-
-NAME = "talking-stick"
 
 
 def path(run: Work) -> str:
@@ -25,7 +23,7 @@ def path(run: Work) -> str:
 
 def install(run: Work) -> None:
     """The named hook and the skill."""
-    edit.merge(run, "hooks", path(run), Wanted(values={(NAME,): registrations.antigravity()}))
+    edit.merge(run, "hooks", path(run), Wanted(values={(NAMED,): registrations.antigravity()}))
     skill.install_shared(run)
 
 

@@ -54,16 +54,27 @@ JSON = Dialect(hooksfile.holds, _add_json, _strip_json, _blank_json)
 
 def merge(run: Work, what: str, path: str, wanted: Any, detail: str = "", dialect: Dialect = JSON) -> str:
     """Put our entries into a foreign file and tell of it; `failed` leaves the file as it is."""
-    try:
-        for _ in range(_TRIES):
-            try:
-                state, shown = _merge(run, path, wanted, dialect)
-            except Changed:
-                continue
-            return run.tell(what, path, state, detail, adds=shown)
-        raise Failed("another program keeps writing it")
-    except (Failed, Malformed) as error:
-        return run.tell(what, path, "failed", f"left as it is: {error}")
+    return _told(run, what, path, detail, lambda: _merge(run, path, wanted, dialect))
+
+
+def unmerge(run: Work, what: str, path: str, dialect: Dialect = JSON) -> str:
+    """Take our entries out of a foreign file and tell of it; a file that was made for us goes."""
+    return _told(run, what, path, "", lambda: (_unmerge(run, path, dialect), []))
+
+
+def _told(run: Work, what: str, path: str, detail: str, step: Callable[[], tuple[str, list[str]]]) -> str:
+    """Do an edit, again if another program wrote the file meanwhile, and tell what came of it."""
+    why = "another program keeps writing it"
+    for _ in range(_TRIES):
+        try:
+            state, shown = step()
+        except Changed:
+            continue
+        except (Failed, Malformed) as error:
+            why = str(error)
+            break
+        return run.tell(what, path, state, detail, adds=shown)
+    return run.tell(what, path, "failed", f"left as it is: {why}")
 
 
 def _merge(run: Work, path: str, wanted: Any, dialect: Dialect) -> tuple[str, list[str]]:
@@ -103,20 +114,6 @@ def former(run: Work, path: str, text: str | None, dialect: Dialect = JSON) -> s
         return None if record.get("absent") else spans.undo(text, record.get("spans", []))
     rest = dialect.strip(text, record.get("memory") or {})
     return None if record.get("absent") and dialect.blank(rest) else rest
-
-
-def unmerge(run: Work, what: str, path: str, dialect: Dialect = JSON) -> str:
-    """Take our entries out of a foreign file and tell of it; a file that was made for us goes."""
-    try:
-        for _ in range(_TRIES):
-            try:
-                state = _unmerge(run, path, dialect)
-            except Changed:
-                continue
-            return run.tell(what, path, state)
-        raise Failed("another program keeps writing it")
-    except (Failed, Malformed) as error:
-        return run.tell(what, path, "failed", f"left as it is: {error}")
 
 
 def _unmerge(run: Work, path: str, dialect: Dialect) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
     Path = tuple[str, ...]
 
+NAMED = "talking-stick"  # our named hook, in files that name their hooks
 MARKER = " # talking-stick"  # a shell comment at the end of every command that we install
 
 
@@ -153,6 +154,8 @@ def _set(text: str, path: Path, value: object, memory: Memory) -> str:
     for size in range(1, len(path)):
         text = _make(text, path[:size], {})
     there, old = value_at(root_of(text).value, path)
+    if there and old == value:
+        return text  # somebody else's, so it is not ours to take out
     memory.set.append((list(path), value, there, old))
     if there:
         return jsontext.replace(text, _node(text, path), value, len(path))
@@ -168,10 +171,26 @@ def strip(text: str, memory: Memory) -> str:
         if shorter is None:
             break
         text = shorter
+    text = _strip_named(text)
     for path, ours, had, old in memory.set:
         if value_at(root_of(text).value, path) == (True, ours):
             text = _unset(text, tuple(path), had, old, memory)
     return text
+
+
+def _strip_named(text: str) -> str:
+    """The text without a named hook of ours (Antigravity's form), also where nobody remembers it."""
+    root = root_of(text)
+    named = root.value.get(NAMED)
+    handlers = [one for event in named.values() for one in event] if _is_named_hook(named) else []
+    if not handlers or not all(is_ours(one) for one in handlers):
+        return text
+    return jsontext.remove(text, root, [entry.key for entry in root.entries].index(NAMED))
+
+
+def _is_named_hook(value: object) -> bool:
+    """Whether it is an object of lists."""
+    return isinstance(value, dict) and all(isinstance(event, list) for event in value.values())
 
 
 def _strip_one(text: str, memory: Memory) -> str | None:

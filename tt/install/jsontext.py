@@ -21,7 +21,7 @@ _DEPTH = 200  # deeper than any settings; Python's own limit comes later
 _PAIRS = {"{": "}", "[": "]"}
 
 
-class Malformed(ValueError):
+class Malformed(ValueError):  # noqa: N818  # told as a line of its own
     """The text is no JSON that we would dare to change."""
 
 

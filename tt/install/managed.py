@@ -35,7 +35,7 @@ class Managed:
         self.files, self.owned, self.skills, self.choices, self.layers = (_object(stored.get(name)) for name in PARTS)
         dirs = stored.get("dirs")
         self.dirs: list[str] = [path for path in dirs if isinstance(path, str)] if isinstance(dirs, list) else []
-        self._saved = self._text()
+        self._saved = self._text() if stored else _NOTHING
 
     def choice(self, harness: str) -> Json:
         """What was asked for one harness; may be changed in place."""
@@ -43,9 +43,13 @@ class Managed:
         return chosen
 
     def save(self) -> None:
-        """Write it whole, by temp file and rename, for its owner only."""
+        """Write it whole, by temp file and rename, for its owner only; no file where nothing is ours."""
         text = self._text()
         if text == self._saved:
+            return
+        if text == _NOTHING:
+            os.unlink(self.path)
+            self._saved = text
             return
         temp = self.path + ".tmp"
         with open(temp, "w", encoding="utf-8", opener=_private) as file:
@@ -61,6 +65,9 @@ class Managed:
         parts["choices"] = {name: chosen for name, chosen in self.choices.items() if chosen}
         kept = {name: part for name, part in parts.items() if part}
         return json.dumps({"version": 1, **kept, **({"dirs": self.dirs} if self.dirs else {})}, indent=1) + "\n"
+
+
+_NOTHING = '{\n "version": 1\n}\n'
 
 
 def _private(path: str, flags: int) -> int:

@@ -36,7 +36,9 @@ def files(folder: str) -> dict[str, bytes]:
 
 def digest(folder: str) -> str:
     """One short name for all files of a skill."""
-    listed = b"".join(name.encode() + b"\0" + spans.digest(data).encode() + b"\n" for name, data in files(folder).items())
+    listed = b"".join(
+        name.encode() + b"\0" + spans.digest(data).encode() + b"\n" for name, data in files(folder).items()
+    )
     return spans.digest(listed)
 
 
@@ -82,17 +84,17 @@ def _decide(run: Work, path: str) -> tuple[str, str]:
         ours = is_ours(run, path)
         if ours and not copied and os.path.realpath(path) == os.path.realpath(SOURCE):
             return "already_present", ""
-        if ours or run.options.replace:
+        if ours or run.options.overwrite:
             return "updated", ""
         return "skipped", f"a link to {os.readlink(path)}, not ours; --replace overwrites it"
     if not os.path.lexists(path):
         return "added", ""
     if not os.path.isdir(path):
-        return ("updated", "") if run.options.replace else ("skipped", "not a skill; --replace overwrites it")
+        return ("updated", "") if run.options.overwrite else ("skipped", "not a skill; --replace overwrites it")
     present = digest(path)
     if present == digest(SOURCE) and (copied or not run.options.link):
         return "already_present", "a copy"
-    if present in (run.managed.skills.get(path), digest(SOURCE)) or run.options.replace:
+    if present in (run.managed.skills.get(path), digest(SOURCE)) or run.options.overwrite:
         return "updated", ""
     return "skipped", "edited by somebody, so it is kept; --replace overwrites it"
 

@@ -29,7 +29,7 @@ class Options(Record):
 
     copy: bool = False
     link: bool = False
-    replace: bool = False
+    overwrite: bool = False  # --replace; a record has a method of that name
     no_guard: bool = False
     settings: bool = False
     accept_inbound: bool = False
@@ -98,8 +98,7 @@ class Work:
                 file.flush()
                 os.fsync(file.fileno())
             crash.point("before_replace")
-            if read(real) != expected:
-                raise Changed(real)
+            _same(real, expected)
             os.replace(temp, real)
         except BaseException:
             _unlink(temp)
@@ -180,6 +179,12 @@ def read(path: str) -> bytes | None:
         return None
     except OSError as error:
         raise Failed(f"cannot read it: {error.strerror or error}") from error
+
+
+def _same(path: str, expected: bytes | None) -> None:
+    """Raise Changed if the file is no longer what was read."""
+    if read(path) != expected:
+        raise Changed(path)
 
 
 def _mode(path: str) -> int | None:
