@@ -19,7 +19,11 @@ PATH_CHARS = 200
 _OFFER = r"(?:id|tt ack) ([0-9a-f]{24})\b"
 _UNSAFE = r"[^A-Za-z0-9 ._:@/~+-]"
 # Everything that ends a line or hides one, for any reader: controls, separators, bidi and zero-width marks.
-_HIDDEN = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+# Lone surrogates can't be written as UTF-8: one such body would keep all mail of its reader from being shown.
+_HIDDEN = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 class Envelope(Record):

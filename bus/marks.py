@@ -7,7 +7,6 @@ waits for the end of the turn.
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from bus import bell, limits
@@ -52,8 +51,11 @@ def read(bus: Bus, agent: str) -> Mark:
     return Mark(words[0] == "open", int(words[1]), prompt, blocked, int(words[4]))
 
 
-def write(bus: Bus, agent: str, mark: Mark) -> bool:
-    """Replace the mark and ring. False when it could not be written: the turn then counts as before."""
+def write(bus: Bus, agent: str, mark: Mark, *, ring: bool = True) -> bool:
+    """Replace the mark and ring. False when it could not be written: the turn then counts as before.
+
+    Without `ring` where the turn only opens: nothing may be said then that might not before.
+    """
     path = _path(bus, agent)
     words = ("open" if mark.opened else "closed", mark.at, word(mark.prompt), word(mark.blocked), mark.person_at)
     temporary = f"{path}.{os.getpid()}"
@@ -66,9 +68,19 @@ def write(bus: Bus, agent: str, mark: Mark) -> bool:
             os.close(fd)
         os.replace(temporary, path)
     except OSError:
+        _remove(temporary)
         return False
-    bell.ring(bus.agent_bell(agent))
+    if ring:
+        bell.ring(bus.agent_bell(agent))
     return True
+
+
+def _remove(path: str) -> None:
+    """Leave no half-made mark behind."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return
 
 
 def _path(bus: Bus, agent: str) -> str:
@@ -83,4 +95,6 @@ def word(text: str) -> str:
     plain = len(text) <= WORD_CHARS and all(char.isascii() and (char.isalnum() or char in "._:-") for char in text)
     if plain and text != NOTHING:
         return text
+    import hashlib  # no client names its prompts like that
+
     return "id-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

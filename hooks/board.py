@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bus import deliver, envelope
-from bus.operations import board, offer, receive, session
+from bus.operations import board, offer, receive, session, sweep
 from bus.operations.outcome import Wakes
 from bus.store import agents
 from hooks.entry import Answer
@@ -27,10 +27,13 @@ def run(call: Call) -> Answer | None:
         session.publish(ctx, {"permission_mode": call.event.permission_mode})
     receive.confirm(ctx.bus, ctx.me, ctx.now)
     received = offer.receipt(ctx.bus, ctx.me, envelope.tokens(call.event.prompt), ctx.now)
-    fresh = board.opened(ctx, call.event.prompt_id, by_person=_by_person(call))
+    by_person = _by_person(call)
+    fresh = board.opened(ctx, call.event.prompt_id, by_person=by_person)
     shown = board.delta(ctx, fresh_turn=fresh)
-    if shown is None:
-        if received:
+    if shown is None or not shown.text:
+        if shown is not None:
+            board.settle(ctx, shown)
+        if received or by_person:
             _wake_again(ctx)
         return None
     answer = {"hookSpecificOutput": {"hookEventName": call.event.name, "additionalContext": shown.text}}
@@ -49,5 +52,6 @@ def _by_person(call: Call) -> bool:
 
 
 def _wake_again(ctx: Context) -> None:
-    """A receipt that leaves waking mail unread rings again."""
-    deliver.send(ctx.bus, Wakes(boxes=[ctx.me]))
+    """A receipt, or a person's word after a silence, that leaves waking mail unread rings again."""
+    boxes = receive.boxes(ctx.bus.con, ctx.me)
+    deliver.send(ctx.bus, Wakes(boxes=[box for box in sweep.due(ctx.bus).boxes if box in boxes]))

@@ -70,6 +70,7 @@ def main(argv: list[str]) -> int:
 
 def _run(module: str, words: list[str], env: Mapping[str, str]) -> int:
     """Read the event, ask the hook, print, then let it mark what was printed."""
+    missing = _missing()
     harness, flags, told = _options(words)
     if env.get("GROK_HOOK_EVENT") and harness == "claude":
         return 0  # Grok runs what it finds in Claude's settings; this is no Claude session
@@ -84,7 +85,7 @@ def _run(module: str, words: list[str], env: Mapping[str, str]) -> int:
     answer: Answer | None = hook(Call(harness, event, env, flags))
     if answer is None:
         return 0
-    if _say(1, answer.stdout) and _say(2, answer.stderr):
+    if _say(1, answer.stdout, missing) and _say(2, answer.stderr, missing):
         if answer.after is not None:
             answer.after()
         return answer.code
@@ -113,19 +114,50 @@ def _stdin() -> bytes:
     poll = select.poll()
     poll.register(0, select.POLLIN)
     data = b""
-    while len(data) <= STDIN_BYTES:
+    size = 0
+    while True:
         left = end - clock.monotonic()
         if left <= 0 or not poll.poll(left):
             break
         piece = os.read(0, 1 << 16)
         if not piece:
             break
-        data += piece
-    return data if len(data) <= STDIN_BYTES else b""
+        size += len(piece)
+        if size <= STDIN_BYTES:  # the rest is read and dropped: a broken pipe would be an error over there
+            data += piece
+    return data if size <= STDIN_BYTES else b""
 
 
-def _say(fd: int, words: str) -> bool:
+def detached() -> bool:
+    """Codex waits for every hook: go on in a process of our own. True in that process.
+
+    To be called before a store is opened: a connection must not be carried over a fork.
+    """
+    if os.fork():
+        return False
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    return True
+
+
+def _missing() -> list[int]:
+    """The standard streams that are closed; filled, or a file that we open would take such a number."""
+    found = []
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            found.append(fd)
+    return found
+
+
+def _say(fd: int, words: str, missing: list[int]) -> bool:
     """Write all of it; false when nobody takes it."""
+    if words and fd in missing:
+        return False
     data = words.encode("utf-8", "replace")
     try:
         while data:

@@ -7,6 +7,8 @@ import os
 
 from bus import datadir, deliver, marks
 from bus.operations import journal, session, sweep
+from bus.operations.outcome import Wakes
+from hooks import entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,18 +25,17 @@ def run(call: Call) -> Answer | None:
     """Publish presence and sweep. Prints nothing."""
     if call.event.subagent or call.event.kind not in ("stop", "session_start", "session_end", "stop_failure", "idle"):
         return None
-    ctx = session.enter(call.env, call.cwd, call.harness, call.event.session_id or None)
-    if ctx is None:
+    seen = session.locate(call.env, call.cwd, call.harness, call.event.session_id or None)
+    if seen is None or (call.harness == "codex" and not entry.detached()):
         return None
-    if call.harness == "codex" and not _detached():
-        ctx.close()
-        return None
+    ctx = session.arrive(seen)
     try:
+        if call.event.kind == "session_start":  # whichever hook of a start comes first binds the session
+            deliver.send(ctx.bus, Wakes(rooms=session.begin(ctx, call.event.source, {}).wakes.rooms))
         if session.live(ctx) and call.event.kind != "session_end":
             told = _told(call, ctx)
-            news = _news(call, ctx, told)
+            journal.record(ctx, *_news(call, ctx, told))  # before the baseline moves: what was said is not said again
             session.publish(ctx, told)
-            journal.record(ctx, *news)
             _close_turn(call, ctx)
         deliver.send(ctx.bus, sweep.due(ctx.bus) + sweep.sweep(ctx.bus, data=datadir.data_dir(ctx.env)))
     finally:
@@ -42,30 +43,19 @@ def run(call: Call) -> Answer | None:
     return None
 
 
-def _news(call: Call, ctx: Context, told: dict[str, Any]) -> tuple[list[Commit], str | None, list[str]]:
+def _news(call: Call, ctx: Context, told: dict[str, Any]) -> tuple[list[Commit], str | None, dict[str, int]]:
     """Commits and memory files since the last publish of this session; its first one is the baseline."""
     before = session.stored(ctx)
     home = datadir.home_dir(call.env)
     memory = journal.memory_files(call.env, home, ctx.place.root) if call.harness == "claude" else {}
     told["memory"] = memory
     known = before.get("memory")
-    changed = [name for name, at in memory.items() if known.get(name) != at] if isinstance(known, dict) else []
+    changed = {name: at for name, at in memory.items() if known.get(name) != at} if isinstance(known, dict) else {}
     head, last = told.get("head"), before.get("head")
     same_branch = before.get("branch") == told.get("branch")
     fresh = bool(head and last and same_branch)
     commits = journal.new_commits(ctx.place.root, str(last), str(head), call.env) if fresh else []
-    return commits, told.get("branch"), sorted(changed)
-
-
-def _detached() -> bool:
-    """Codex waits for every hook: go on in a process of our own. True in that process."""
-    if os.fork():
-        return False
-    os.setsid()
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    return True
+    return commits, told.get("branch"), changed
 
 
 def _told(call: Call, ctx: Context) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import site
 
-from bus import bell, clock, locks, marks, process
+from bus import bell, clock, crash, deliver, locks, marks, process
 from bus.operations import offer, receive, session
+from bus.operations.outcome import Wakes
 from bus.store import agents, mail
 from hooks.entry import Answer, attended
 
@@ -31,7 +32,8 @@ def run(call: Call) -> Answer | None:
     if ctx is None or not ctx.caller.verified:
         return None  # without a client to watch it would outlive its session
     if call.event.kind == "session_start":
-        session.begin(ctx, call.event.source, {})
+        begun = session.begin(ctx, call.event.source, {})
+        deliver.send(ctx.bus, Wakes(rooms=begun.wakes.rooms))  # mail for this agent is our own first look
     if not session.live(ctx):
         return None
     if agents.get(ctx.bus.con, ctx.me) is None:  # the bus is younger than the session
@@ -42,7 +44,13 @@ def run(call: Call) -> Answer | None:
     offered = Rewake(ctx).wait()
     if offered is None:
         return None
-    return Answer(2, stderr=offered.text + "\n", after=lambda: offer.done(ctx.bus, offered, "sent", None, clock.now()))
+
+    def after() -> None:
+        offer.done(ctx.bus, offered, "sent", None, clock.now())
+        held.release()
+        deliver.send(ctx.bus, Wakes(boxes=[ctx.me]))  # who wrote while we were ending has rung for nobody
+
+    return Answer(2, stderr=offered.text + "\n", after=after)
 
 
 class Rewake:
@@ -86,13 +94,19 @@ class Rewake:
     def _look(self) -> Offered | None:
         """Something to say now, its wake row written; or None."""
         now = clock.now()
+        known = agents.get(self.bus.con, self.me)
+        if known is None:
+            return None
+        offer.unheard(self.bus, known, now)
         levels = offer.levels(self.bus.con, receive.boxes(self.bus.con, self.me), now)
         if not levels or offer.silenced(self.bus, self.me):
             return None
         if mail.INTERRUPT not in levels and locks.held(self.bus.lock(self.me, "wait")):
             return None  # the wait's own end is the wake; should it be killed, the mail is still due
-        known = agents.get(self.bus.con, self.me)
-        return offer.offer(self.bus, known, offer.Way("rewake"), now) if known is not None else None
+        found = offer.offer(self.bus, known, offer.Way("rewake"), now)
+        if found is not None:
+            crash.point("before_print")
+        return found
 
     def _deadline(self) -> int | None:
         """The only timer: the end of an open turn's mark that mail is waiting for."""

@@ -7,12 +7,12 @@ Whatever goes wrong here, the harness is told that all is well: exit 0.
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-try:
-    from hooks.entry import main
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    try:
+        from hooks.entry import main
 
-    code = main(sys.argv[1:])
-except BaseException:  # noqa: BLE001  # Python's own exit code 2 would block a prompt or a tool
-    code = 0
-sys.stdout = sys.stderr = None  # nothing is flushed, nothing complains at exit
-os._exit(code)
+        code = main(sys.argv[1:])
+    except BaseException:  # noqa: BLE001  # Python's own exit code 2 would block a prompt or a tool
+        code = 0
+    os._exit(code)  # nothing is left to flush, and an error while exiting must not be heard

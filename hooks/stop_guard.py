@@ -38,12 +38,13 @@ def _decide(call: Call, ctx: Context) -> Answer | None:
             marks.write(ctx.bus, ctx.me, mark.replace(opened=False, at=ctx.now))
         return None
     blocked = mark.replace(opened=True, at=ctx.now, blocked=call.event.prompt_id or mark.blocked)
-    marks.write(ctx.bus, ctx.me, blocked)
+    if not marks.write(ctx.bus, ctx.me, blocked) and call.event.stop_hook_active:
+        return None  # what can't be noted is not done again and again
     return Answer(code=2, stderr=f"talking-stick: {why}\n")
 
 
 def _blocked_before(call: Call, mark: Mark) -> bool:
     """By prompt where the client names it; `stop_hook_active` is true in every turn that a rewake started."""
     if call.event.prompt_id:
-        return mark.blocked == call.event.prompt_id
+        return mark.blocked == marks.word(call.event.prompt_id)
     return call.event.stop_hook_active

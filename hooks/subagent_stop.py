@@ -6,6 +6,7 @@ import json
 import os
 
 from bus.operations import session, usage
+from hooks import entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +20,13 @@ def run(call: Call) -> Answer | None:
     """Read the sub-agent's own transcript once and note what it cost. Prints nothing."""
     if call.event.kind != "subagent_stop" or not call.event.agent_transcript:
         return None
-    ctx = session.enter(call.env, call.cwd, call.harness, call.event.session_id or None)
-    if ctx is None or not session.live(ctx):
+    seen = session.locate(call.env, call.cwd, call.harness, call.event.session_id or None)
+    if seen is None or (call.harness == "codex" and not entry.detached()):
         return None
+    ctx = session.arrive(seen)
     try:
+        if not session.live(ctx):
+            return None
         tokens = output_tokens(call.event.agent_transcript)
         if tokens:
             usage.sample(ctx, kind(call.event.agent_transcript) or call.event.agent_type or "unknown", tokens)

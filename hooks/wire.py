@@ -63,7 +63,10 @@ def parse(raw: bytes, env: Mapping[str, str], told: str = "") -> Event | None:
         return None
     if not isinstance(found, dict):
         return None
-    fields = {_snake(str(key)): value for key, value in found.items()}
+    fields: dict[str, Any] = {}
+    for key, value in found.items():
+        if value not in ("", None):  # a harness that sends two spellings may leave one of them empty
+            fields.setdefault(_letters(key), value)
     name = _text(fields, "hook_event_name", "event_name", "event") or told or env.get("GROK_HOOK_EVENT", "")
     kind = KINDS.get(_letters(name))
     if kind is None:
@@ -72,7 +75,7 @@ def parse(raw: bytes, env: Mapping[str, str], told: str = "") -> Event | None:
         kind=_notified(kind, fields),
         name=name,
         session_id=_text(fields, "session_id", "conversation_id", "thread_id"),
-        cwd=_text(fields, "cwd", "workspace_root", "workspace"),
+        cwd=_text(fields, "cwd", "workspace_root", "workspace") or _first(fields, "workspace_paths"),
         source=_text(fields, "source"),
         reason=_text(fields, "reason", "stop_reason"),
         prompt=_text(fields, "prompt", "user_prompt", "message"),
@@ -81,7 +84,7 @@ def parse(raw: bytes, env: Mapping[str, str], told: str = "") -> Event | None:
         transcript=_text(fields, "transcript_path"),
         agent_transcript=_text(fields, "agent_transcript_path"),
         agent_type=_text(fields, "agent_type", "subagent_type"),
-        stop_hook_active=fields.get("stop_hook_active") is True,
+        stop_hook_active=fields.get(_letters("stop_hook_active")) is True,
         subagent=bool(_text(fields, "agent_id", "subagent_type", "subagent_id")),
     )
 
@@ -96,18 +99,18 @@ def _notified(kind: str, fields: dict[str, Any]) -> str:
 def _text(fields: dict[str, Any], *names: str) -> str:
     """The first of these fields that is text."""
     for name in names:
-        value = fields.get(name)
+        value = fields.get(_letters(name))
         if isinstance(value, str) and value:
             return value[:TEXT_MOST]
     return ""
 
 
-def _snake(name: str) -> str:
-    """`hookEventName`, `hook-event-name` and `hook_event_name` are one name."""
-    spelled = "".join("_" + char.lower() if char.isupper() else char for char in name.replace("-", "_"))
-    return spelled.lstrip("_").replace("__", "_")
+def _first(fields: dict[str, Any], name: str) -> str:
+    """The first text of a list (Antigravity runs its hooks in a directory of its own)."""
+    value = fields.get(_letters(name))
+    return next((one for one in value if isinstance(one, str)), "") if isinstance(value, list) else ""
 
 
 def _letters(name: str) -> str:
-    """Only the letters of an event's name."""
+    """Only the letters: `hookEventName`, `hook-event-name`, `HookEventName`, `hook_event_name` are one name."""
     return "".join(char for char in name.lower() if char.isalpha())

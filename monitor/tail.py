@@ -11,15 +11,16 @@ import os
 import signal
 import sys
 
-from bus import bell, clock, ids, limits, locks, notify, places
+from bus import bell, clock, deliver, identity, ids, limits, locks, notify, places, process
 from bus.errors import BusError
-from bus.operations import enter, offer, present, receive
-from bus.store import agents, db, listeners, wakes
+from bus.operations import enter, offer, present, receive, sweep
+from bus.operations.outcome import Wakes
+from bus.store import agents, db, listeners
 from bus.store.listeners import Listener
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from bus.operations.enter import Context
 
@@ -41,7 +42,7 @@ def run(env: Mapping[str, str], *, path: str | None, agent: str | None) -> int:
     _start_anew(notify_path)
     offset = os.path.getsize(notify_path)
     _register(ctx)
-    _first_line(ctx)
+    _serve(ctx)
     ctx.close()
     tail = next((name for name in TAILS if os.access(name, os.X_OK)), None)
     if tail is not None and sys.platform == "linux":
@@ -53,14 +54,37 @@ def _enter(env: Mapping[str, str], path: str | None, agent: str | None) -> Conte
     """The caller's view of its bus; waits, without a timer, until there is one."""
     data = places.data_dir(env)
     place = places.find(path, env)
-    if db.exists(place.bus_dir):
+    if not db.exists(place.bus_dir):
+        places.ensure_private(data)
+        _block(env, os.path.join(data, "buses"), lambda: db.exists(places.find(path, env).bus_dir))
+    try:
         return enter.enter(path, agent=agent, need_room=False, env=env)
-    places.ensure_private(data)
-    with bell.Ears([os.path.join(data, "buses")]) as ears:
-        ears.arm()
-        while not db.exists(places.find(path, env).bus_dir):
-            ears.wait()
+    except BusError as error:
+        if error.code != "session_ended":
+            raise
+        ended = str(error.details["agent_id"])
+    # A resumed session: its SessionStart hook, which runs beside us, has not said so yet.
+    with db.open_bus(places.find(path, env).bus_dir) as bus:
+        key = identity.caller(env, os.getpid(), agent=agent).session_key
+        _block(env, bus.agent_bell(ended), lambda: (agents.session(bus.con, key) or ("", ""))[1] == "live")
     return enter.enter(path, agent=agent, need_room=False, env=env)
+
+
+def _block(env: Mapping[str, str], directory: str, there: Callable[[], bool]) -> None:
+    """Wait for something that a bell announces; ends the process with its client."""
+    caller = identity.caller(env, os.getpid())
+    pid = process.anchor_pid(caller.anchor) if caller.verified and caller.anchor else None
+    try:
+        client = process.ExitWatch(pid, process.anchor_start(caller.anchor or "")) if pid is not None else None
+    except (ProcessLookupError, OSError):
+        sys.exit(0)
+    with bell.Ears([directory], [client] if client is not None else []) as ears:
+        ears.arm()
+        while not there():
+            if client is not None and client in ears.wait():
+                sys.exit(0)
+            if client is None:
+                ears.wait()
 
 
 def _start_anew(path: str) -> None:
@@ -76,25 +100,23 @@ def _start_anew(path: str) -> None:
 def _register(ctx: Context) -> None:
     """Describe the listener whose lock we hold, and make the agent known."""
     with db.Write(ctx.bus.con) as con:
-        present.register(con, ctx)
+        if agents.get(con, ctx.me) is None:  # else SessionStart says who is where: it must find its predecessor
+            present.register(con, ctx)
         room = ctx.found.id if ctx.found is not None else 0
         listeners.save(con, Listener(ctx.me, "monitor", ids.new_id("m", 6), room, "active", os.getpid(), clock.now()))
 
 
-def _first_line(ctx: Context) -> None:
-    """What waits already gets one line, unless another listener or an open wake sees to it."""
-    con = ctx.bus.con
-    known = agents.get(con, ctx.me)
-    reach = present.reach(ctx.bus, ctx.me, known)
-    there = wakes.open_of(con, ctx.me, known.generation) if known is not None else None
-    if there is not None and there.route == "line":
-        offer.reopen(ctx.bus, there.id, ctx.now)  # a line that nobody was there to read woke nobody
-        there = None
-    due = offer.levels(con, receive.boxes(con, ctx.me), ctx.now)
-    if not due or there is not None or reach.wait or reach.rewake:
+def _serve(ctx: Context) -> None:
+    """What waits already gets one line in the file, with its row, behind the offset that we follow from.
+
+    None where another listener or an open wake sees to it.
+    """
+    known = agents.get(ctx.bus.con, ctx.me)
+    if known is None:
         return
-    sys.stdout.buffer.write(notify.line(ctx.now, "tt", f"{len(due)} unread: read them with `tt inbox`"))
-    sys.stdout.buffer.flush()
+    offer.unheard(ctx.bus, known, ctx.now)
+    boxes = receive.boxes(ctx.bus.con, ctx.me)
+    deliver.send(ctx.bus, Wakes(boxes=[box for box in sweep.due(ctx.bus).boxes if box in boxes]))
 
 
 def _follow(path: str, offset: int) -> int:

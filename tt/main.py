@@ -45,7 +45,9 @@ def _run(words: list[str]) -> int:
 
         return entry.main(words[1:])
     if "_TT_COMPLETE" not in os.environ:
-        from tt import quick
+        from tt import quick, table
+
+        words = table.expand(words)
 
         call = quick.read(words)
         if call is not None:

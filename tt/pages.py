@@ -16,6 +16,9 @@ GROUPS = {
     "notes": "tt notes list",
     "config": "tt config list",
     "instructions": "tt instructions show",
+    "stations": "tt stations",
+    "tickets": "tt tickets --mine",
+    "asks": "tt asks",
 }
 
 _HANDOFF = (
@@ -171,6 +174,67 @@ PAGES = {
         "Works in a scratch repository and a scratch data directory, needs no agent, leaves nothing behind.",
         "tt demo",
     ),
+    "stations list": (
+        "Shows the working tree of each station, and which sessions are there. tt stations alone is the same.",
+        "tt stations",
+    ),
+    "stations add": (
+        (
+            "For the expo and people. With the first one the topology becomes strict-hub: stations then write to "
+            "the expo, not to each other. --print shows the permission rules that each worktree gets."
+        ),
+        "tt stations add --count 3",
+    ),
+    "stations remove": (
+        "Refuses while something there is not committed, or is on no other branch, unless --force is given.",
+        "tt stations remove station-2",
+    ),
+    "stations attach": ("Prints one line for a shell.", "tt stations attach station-1"),
+    "delegate": (
+        (
+            "The sous composes tickets without --to, which queues them for the expo; the expo assigns them with "
+            "--to; people do both; nobody else delegates."
+        ),
+        "tt delegate 'Parser: accept tabs' --to station-1 --body 'see #12'",
+    ),
+    "tickets list": (
+        "Newest last. One whose worker is proven gone shows as stalled. tt tickets alone is the same.",
+        "tt tickets --mine",
+    ),
+    "tickets show": ("Body and result are never shortened.", "tt tickets show t1a2b3c4d"),
+    "tickets assign": (
+        "For the expo and people. Without --to it is reopened for whoever had it.",
+        "tt tickets assign t1a2b3c4d --to station-2",
+    ),
+    "tickets start": ("Of several agents at one station the first one gets it.", "tt tickets start t1a2b3c4d"),
+    "tickets return": (
+        "Wakes whoever made the ticket, who calls it done or assigns it again.",
+        "tt tickets return t1a2b3c4d --result 'done on branch tt/station-1'",
+    ),
+    "tickets done": ("For its creator, the expo and people. It is final.", "tt tickets done t1a2b3c4d"),
+    "tickets cancel": (
+        "For its creator, the expo and people. It is final, and wakes whoever works on it.",
+        "tt tickets cancel t1a2b3c4d --reason 'no longer needed'",
+    ),
+    "ask": (
+        "Goes to the expo, or to people with --to human; the answer wakes me.",
+        "tt ask 'Keep the old flag?' --option yes:'one more release' --option no",
+    ),
+    "answer": (
+        "For its addressee, the expo and people. Whoever is second is told the answer that counts.",
+        "tt answer q1a2b3c4d --choose yes\ntt answer q1a2b3c4d 'keep it until May'",
+    ),
+    "asks list": ("With their options. tt asks alone is the same.", "tt asks --human"),
+    "asks escalate": ("It then waits for people: they see it in tt asks --human.", "tt asks escalate q1a2b3c4d"),
+    "journal": ("Of the whole bus, oldest first.", "tt journal --since 8h"),
+    "board": (
+        (
+            "Shows peers, collisions, unread mail, tickets and questions, and a hash of what counts. With "
+            "--since-hash one line says that nothing has moved. --delta marks what it shows as received."
+        ),
+        "tt board --since-hash 5f0c1d2e3a4b5c6d",
+    ),
+    "usage": ("Samples of seven days at most, the most expensive first.", "tt usage --since 24h"),
     "install": (
         (
             "Writes hooks, plugin and skill for harnesses that are on this machine, and skips the others. Only "

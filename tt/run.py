@@ -51,11 +51,15 @@ def read(args: Args, operation: Operation, *, need_room: bool = True) -> int:
     """Run a command that only looks: no wakes of its own, no receipt, no sweep."""
     ctx = context(args, need_room=need_room)
     try:
-        outcome = operation(ctx)
-        output.result(args, outcome.result, ctx.caller)
-        _try("look after others", lambda: _after_read(ctx))
+        return shown(args, ctx, operation(ctx))
     finally:
         ctx.close()
+
+
+def shown(args: Args, ctx: Context, outcome: Outcome) -> int:
+    """Print what was only looked at, and ring for others. Always 0."""
+    output.result(args, outcome.result, ctx.caller)
+    _try("look after others", lambda: _after_read(ctx))
     return 0
 
 
@@ -65,13 +69,16 @@ def show(args: Args, operation: Callable[[], Outcome]) -> int:
     return 0
 
 
-def finish(args: Args, ctx: Context, outcome: Outcome) -> int:
-    """Everything after the commit. Always 0: each step is tried, none can undo what is done."""
+def finish(args: Args, ctx: Context, outcome: Outcome, settle: Callable[[], None] | None = None) -> int:
+    """Everything after the commit. Always 0: each step is tried, none can undo what is done.
+
+    `settle` marks what was flushed, where that is more than the outcome's receipt.
+    """
     served: list[Delivery] = []
     _try("wake others", lambda: served.extend(_wake(ctx, outcome)))
     crash.point("before_print")
     if _print(args, ctx, outcome):
-        _try("mark as read", lambda: _mark(ctx, outcome))
+        _try("mark as read", settle or (lambda: _mark(ctx, outcome)))
     else:
         output.note(args, {"warning": "not_printed"}, "done, but the result could not be printed")
         _try("give it back", lambda: _take_back(ctx, outcome))

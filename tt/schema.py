@@ -38,6 +38,12 @@ _SETTING = ("key value default", "")
 _INSTALLED = ("results failed", "python")
 _LAYER = {"instructions": ("scope path state", "")}
 
+_TASK = "state title body creator assignee holder created_at changed_at"
+_MORE = f"result result_by delivery_status {_DELIVERY}"
+_TICKET: Shape = (f"ticket_id {_TASK} priority thread stalled", _MORE)
+_ASK: Shape = (f"ask_id {_TASK} options", _MORE)
+_STATION = "station path branch"
+
 SHAPES: dict[str, dict[str, Shape]] = {
     "whoami": {"whoami": ("agent_id kind source station person detail process_metadata", "steps refused")},
     "list": {"rooms": ("rooms", "hidden unreadable")},
@@ -98,6 +104,27 @@ SHAPES: dict[str, dict[str, Shape]] = {
     "config set": {"config": _SETTING},
     "config list": {"config": ("settings", "")},
     "schema": {"schema": ("commands", "parts error_codes")},
+    "stations list": {"stations": ("topology stations", "")},
+    "stations add": {
+        "stations_added": ("stations topology", "warning"),
+        "planned": ("stations topology seed seed_path", ""),
+    },
+    "stations remove": {"station_removed": (_STATION, "")},
+    "stations attach": {"attach": ("station path command", "")},
+    "delegate": {"delegated": _TICKET},
+    "tickets list": {"tickets": ("tickets", "more")},
+    **{f"tickets {verb}": {"ticket": _TICKET} for verb in ("show", "assign", "start", "return", "done", "cancel")},
+    "ask": {"asked": _ASK},
+    "answer": {"answered": _ASK},
+    "asks list": {"asks": ("asks", "more")},
+    "asks escalate": {"escalated": _ASK},
+    "journal": {"journal": ("entries since", "more")},
+    "board": {
+        "board": ("agent_id station topology peers collisions unread tickets asks state_hash", "usage"),
+        "unchanged": ("state_hash", ""),
+        "delta": ("text known", ""),
+    },
+    "usage": {"usage": ("usage output_tokens", "")},
     "install": {"installed": _INSTALLED, "planned": _INSTALLED},
     "uninstall": {"uninstalled": _INSTALLED, "planned": _INSTALLED},
     "instructions show": {"instructions": ("harness role scope text layers", "")},
@@ -125,6 +152,12 @@ PARTS: dict[str, Shape] = {
     ),
     "note": (f"{_NOTE[0]} body", ""),
     "wake": ("at agent_id route cost state event_seq seen_at error", ""),
+    "station": (_STATION, "managed agents"),
+    "ticket": (_TICKET[0], "result result_by"),
+    "ask": (_ASK[0], "result result_by"),
+    "option": ("label text", ""),
+    "peer": ("agent_id station state branch changed focus", ""),
+    "usage": ("agent_id agent_type samples output_tokens", ""),
     "installed": ("harness what path state", "detail text adds commands"),
     "error": ("error message", "hint"),
 }

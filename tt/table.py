@@ -6,8 +6,8 @@ Longer help with an example stands in `tt.pages`, which a hot verb never loads.
 
 from __future__ import annotations
 
-from tt import table_setup
-from tt.grammar import Argument, Command, Option
+from tt import table_setup, table_tasks
+from tt.grammar import GLOBALS, Argument, Command, Option
 
 PATH = Argument("path", "directory or file of the room; default: here", kind="path")
 BODY = Argument("body", "the text; words are joined by a space, - reads stdin", many=True, kind="body")
@@ -39,6 +39,7 @@ GROUPS = {
     "notes": "Notes that stay with the room",
     "config": "Settings of the bus",
     **table_setup.GROUPS,
+    **table_tasks.GROUPS,
 }
 
 COMMANDS = (
@@ -306,8 +307,15 @@ COMMANDS = (
         ),
     ),
     Command(("demo",), "See two agents work together, in 15 seconds", "tt.demo:run"),
+    *table_tasks.COMMANDS,
     *table_setup.COMMANDS,
 )
+
+
+def expand(argv: list[str]) -> list[str]:
+    """The call with what it leaves out: a list's group alone means its `list`. Done once, before both readers."""
+    valued = frozenset(option.flag for option in GLOBALS if option.kind != "flag")
+    return table_tasks.expand(argv, valued)
 
 
 def find(words: tuple[str, ...]) -> Command | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tt.grammar import Argument, Command, Option
 
 _HARNESSES = ("claude", "codex", "grok", "opencode", "antigravity", "gemini")
+_ALIASES = ("claude-code", "gemini-cli", "agy")  # see tt.install.specs
 _PRINT = Option("--print", "show every file and command, change nothing")
 _USER = Option("--user", "the layer of this user (default)")
 _PROJECT = Option("--project", "the layer of this project")
@@ -18,7 +19,11 @@ COMMANDS = (
         ("install",),
         "Set up hooks and skill for harnesses",
         "tt.commands.install:install",
-        (Argument("harness", f"of {', '.join(_HARNESSES)}", many=True, kind="choice", choices=_HARNESSES),),
+        (
+            Argument(
+                "harness", f"of {', '.join(_HARNESSES)}", many=True, kind="choice", choices=(*_HARNESSES, *_ALIASES)
+            ),
+        ),
         (
             Option("--all", "every harness that is on this machine"),
             _PRINT,
@@ -39,10 +44,10 @@ COMMANDS = (
         (
             Argument(
                 "harness",
-                f"of {', '.join(_HARNESSES)}; agents for the shared skill alone",
+                "the harnesses; agents is the shared skill alone",
                 many=True,
                 kind="choice",
-                choices=(*_HARNESSES, "agents"),
+                choices=(*_HARNESSES, "agents", *_ALIASES),
             ),
         ),
         (

@@ -48,6 +48,20 @@ _RENDERERS = {
     "focus": "text_health:focus",
     "ack": "text_health:ack",
     "monitor": "text_health:monitor",
+    "stations list": "text_tasks:stations",
+    "stations add": "text_tasks:stations",
+    "stations remove": "text_tasks:removed",
+    "stations attach": "text_tasks:attach",
+    "delegate": "text_tasks:ticket",
+    "tickets list": "text_tasks:tickets",
+    **{f"tickets {verb}": "text_tasks:ticket" for verb in ("show", "assign", "start", "return", "done", "cancel")},
+    "ask": "text_tasks:ask",
+    "answer": "text_tasks:ask",
+    "asks list": "text_tasks:asks",
+    "asks escalate": "text_tasks:ask",
+    "journal": "text_tasks:journal",
+    "board": "text_tasks:board",
+    "usage": "text_tasks:usage",
     "install": "text_setup:installed",
     "uninstall": "text_setup:installed",
     "instructions show": "text_setup:instructions",
@@ -58,13 +72,20 @@ _RENDERERS = {
 }
 
 
+# Lists that their renderers show whole.
+_SHOWN = (
+    *("events", "handoff", "handoffs", "members", "rooms", "notes"),
+    *("stations", "tickets", "asks", "entries", "peers", "usage"),
+)
+
+
 def render(args: Values, value: Values, paint: bool) -> str:
     """The whole text of a result, its hint last; with `--verbose` every field there is."""
     brush = parts.Paint(on=paint)
     name = _RENDERERS.get(args.get("command", ""))
     lines = _load(name)(value, brush) if name else _plain(value, brush)
     if args.get("verbose") and name:
-        lines += ["", *parts.facts(value, ("events", "handoff", "handoffs", "members", "rooms", "notes"))]
+        lines += ["", *parts.facts(value, _SHOWN)]
     if value.get("hint"):
         lines += parts.labelled(brush("hint", "yellow"), value["hint"], 0)
     return "\n".join(lines)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from bus.store.db import Bus
 
 
+TOLD = ("delegated", "ticket", "asked", "answered", "escalated")
+
+
 def send(bus: Bus, wakes: Wakes) -> list[Delivery]:
     """Ring, wake and start what is named; one delivery for each box."""
     crash.point("before_bell")
@@ -36,18 +39,22 @@ def send(bus: Bus, wakes: Wakes) -> list[Delivery]:
 def after_write(bus: Bus, data: str, served: list[Delivery]) -> None:
     """The end of every writing command: what a dead sender left due, and once a second a whole sweep."""
     besides = tuple(one.box for one in served)
-    send(bus, sweep.due(bus, besides=besides) + sweep.sweep(bus, data=data))
+    found = sweep.due(bus, besides=besides) + sweep.sweep(bus, data=data)
+    # The sweep finds what was served a moment ago as well: a hundred waits need one bell, not two each.
+    send(bus, found.replace(boxes=[box for box in found.boxes if box not in besides]))
 
 
 def after_read(bus: Bus) -> None:
     """The end of a reading command: ring for what is due, write nothing."""
     for box in sweep.due(bus).boxes:
-        bell.ring(bus.agent_bell(box))
+        for agent in wake.readers(bus, box):
+            bell.ring(bus.agent_bell(agent))
 
 
 def carry_out(bus: Bus, outcome: Outcome) -> list[Delivery]:
-    """Carry out an outcome; a message's result is told what became of it."""
+    """Carry out an outcome; the result of a message, ticket or question is told what became of it."""
     done = send(bus, outcome.wakes)
-    if outcome.result.get("status") == "sent":
+    status = outcome.result.get("status")
+    if status == "sent" or (status in TOLD and outcome.wakes.boxes):
         outcome.result.update(wake.report(done))
     return done

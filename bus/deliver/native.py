@@ -128,7 +128,7 @@ def _run(argv: list[str], seconds: float) -> tuple[int | None, str] | None:
             env=clean_env(),
             check=False,
         )
-    except (FileNotFoundError, PermissionError, NotADirectoryError):
+    except (OSError, ValueError):  # not there, not executable, not a program
         return None
     except subprocess.TimeoutExpired:
         return None, ""

@@ -67,13 +67,27 @@ def serve(bus: Bus, box: str, *, rang: bool, now: int) -> Delivery:
     )
     if not ranked:
         return Delivery(box, "waiting", None, "queued", "nobody is at this station")
-    return _serve_agent(bus, ranked[0][2], box, rang=False, now=now)
+    done = _serve_agent(bus, ranked[0][2], box, rang=False, now=now)
+    for place, _, agent in ranked[1:]:
+        if done.state != "failed" or route.ORDER[place] == offer.LINE:
+            break  # only a definite failure hands it to the next one, and only to one that listens
+        done = _serve_agent(bus, agent, box, rang=False, now=now)
+    return done
+
+
+def readers(bus: Bus, box: str) -> list[str]:
+    """The agents that read a box."""
+    if not box.startswith(STATION):
+        return [box]
+    return [agent.id for agent in agents.at_station(bus.con, box.removeprefix(STATION))]
 
 
 def _serve_agent(bus: Bus, agent: str, box: str, *, rang: bool, now: int) -> Delivery:
     """Wake one agent for what is due in one box."""
     known = agents.get(bus.con, agent)
     reach = present.reach(bus, agent, known)
+    if known is not None and box.startswith(STATION) and reach.reachable():
+        offer.unheard(bus, known, now)
     if reach.wait and not rang:
         bell.ring(bus.agent_bell(agent))
     heard = Delivery(box, "receiver", "wait", "woken")
@@ -105,15 +119,33 @@ def _by_other_routes(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -
     mark = marks.read(bus, agent.id)
     levels = offer.levels(bus.con, [box], now)
     deferred = bool(levels) and not offer.may_join(levels, mark, now)
+    urgent = mail.INTERRUPT in levels
     if reach.rewake or reach.plugin:
-        bell.ring(bus.agent_bell(agent.id))
-        name = "rewake" if reach.rewake else "opencode_plugin"
-        return Delivery(box, "rewake", name, "queued" if deferred else "woken", "turn_open" if deferred else None)
+        return _rewake(bus, agent, box, reach, now, deferred=deferred, urgent=urgent)
     if deferred:
         return Delivery(box, "pending", None, "queued", "turn_open")
-    if reach.endpoints and not reach.monitor:
+    if reach.reachable():
+        offer.unheard(bus, agent, now)
+    if reach.endpoints and (urgent or not reach.monitor):
         return _native(bus, agent, box, reach, now)
     return _line(bus, agent, box, reach, now)
+
+
+def _rewake(
+    bus: Bus, agent: Agent, box: str, reach: Reach, now: int, *, deferred: bool, urgent: bool
+) -> Delivery:
+    """Ring it; it decides by itself. What it will not say now is no wake yet."""
+    bell.ring(bus.agent_bell(agent.id))
+    name = "rewake" if reach.rewake else "opencode_plugin"
+    if deferred:
+        return Delivery(box, "rewake", name, "queued", "turn_open")
+    there = wakes.open_of(bus.con, agent.id, agent.generation)
+    covered = there is not None and there.route != offer.LINE and now - there.at < limits.UNSEEN_WAKE
+    if covered and not urgent:
+        return Delivery(box, "pending")
+    if offer.silenced(bus, agent.id):
+        return Delivery(box, "pending", None, "queued", "wakes are paused until a person speaks")
+    return Delivery(box, "rewake", name, "woken")
 
 
 def _native(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Delivery:
@@ -133,7 +165,13 @@ def _native(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Deliver
         if state == "ambiguous":
             return Delivery(box, "endpoint", name, "ambiguous", error)
         last = Delivery(box, "unreachable", name, "failed", error)
-    return last or _line(bus, agent, box, reach, now)
+    if last is None or reach.monitor:
+        return _line(bus, agent, box, reach, now)
+    # Every endpoint refused. The line is in the file already; with its row the sweep does not try all again.
+    failed = _offer_line(bus, agent, box, offer.LINE, now)
+    if failed is not None:
+        _finish(bus, failed, done=True, now=now)
+    return last
 
 
 def _cmux_allowed(bus: Bus, agent: Agent, now: int) -> bool:
@@ -151,19 +189,27 @@ class _Offer(Record):
 
 def _line(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Delivery:
     """Append the notify line; a live monitor makes it a wake, else it only waits in the file."""
-    way = "monitor" if reach.monitor else "line"
+    way = "monitor" if reach.monitor else offer.LINE
     offered = _offer_line(bus, agent, box, way, now)
     if offered is None:
         return Delivery(box, "pending")
     appended = _append(bus, agent, offered.seq)
-    with db.Write(bus.con) as con:
-        wakes.finish(con, offered.wake, "sent" if appended else "failed", None if appended else "notify_append_failed")
-        if not appended:
-            wakes.close(con, offered.wake, now)
+    _finish(bus, offered, done=appended, now=now)
     if way == "monitor" and appended:
         return Delivery(box, "monitor", "monitor", "woken")
     reason = reach.withheld or ("nothing is listening for it" if appended else "the notify file cannot be written")
     return Delivery(box, "unreachable", None, "queued", reason)
+
+
+def _finish(bus: Bus, offered: _Offer, *, done: bool, now: int) -> None:
+    """What became of a line. Rings: a rewake that started since we probed takes over what reached nobody."""
+    with db.Write(bus.con) as con:
+        wakes.finish(con, offered.wake, "sent" if done else "failed", None if done else "notify_append_failed")
+        if not done:
+            wakes.close(con, offered.wake, now)
+        row = wakes.get(con, offered.wake)
+    if row is not None:
+        bell.ring(bus.agent_bell(row.agent))
 
 
 def _offer_line(bus: Bus, agent: Agent, box: str, way: str, now: int) -> _Offer | None:

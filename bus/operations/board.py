@@ -39,6 +39,7 @@ class Delta(Record):
 def delta(ctx: Context, *, fresh_turn: bool = True, max_bytes: int = limits.HOOK_BYTES) -> Delta | None:
     """What is new, at most `max_bytes` of it; None when nothing is.
 
+    Without text, at a session's first look, only the baseline is to be settled.
     `fresh_turn`: a person's prompt has just ended an idle time. Only then a missing rewake says
     anything: it ends with every wake, and the next one starts at Stop.
     """
@@ -49,9 +50,10 @@ def delta(ctx: Context, *, fresh_turn: bool = True, max_bytes: int = limits.HOOK
     facts, seen = _facts(ctx, known, told)
     if fresh_turn:
         facts += _wake_state(ctx, known, told, seen)
+    facts = _bounded(facts, max_bytes // 2)
     parts, receipt = _mail(ctx, batch, told, seen, max_bytes - sum(len(line.encode()) + 1 for line in facts))
     text = "\n".join(parts + facts)
-    if not text:
+    if not text and (known is None or "journal" in told):
         return None
     return Delta(text, receipt, quickjson.dumps(seen, sort_keys=True) if seen != told else None)
 
@@ -76,18 +78,37 @@ def _mail(
     """Unread mail: whole, as an envelope, if all of it fits; else a summary, once per state of the inbox."""
     if not batch.items:
         return [], None
-    claimed = receive.claim(ctx.bus, ctx.me, batch, "board", ctx.now)
-    shown = receive.shown(ctx.bus.con, ctx.me, [item.event for item in claimed.items])
-    repo = str(db.describe(ctx.bus.dir).get("repository", ctx.bus.name))
-    built = envelope.build(shown, None, ack=False, max_bytes=room, max_events=limits.ENVELOPE_EVENTS, bus=repo)
-    if built.seqs and not built.left and not claimed.more:
+    built = _envelope(ctx, batch, room)
+    if built.seqs and not built.left and not batch.more:
+        claimed = receive.claim(ctx.bus, ctx.me, batch, "board", ctx.now)
+        if not claimed.items:
+            return [], None
+        if len(claimed.items) < len(batch.items):
+            built = _envelope(ctx, claimed, room)
         return [built.text], receive.receipt(claimed, ctx.me, "board")
-    receive.unclaim(ctx.bus, ctx.me, receive.receipt(claimed, ctx.me, "board"), ctx.now)
-    newest = claimed.items[-1].event.seq if claimed.items else 0
+    newest = batch.items[-1].event.seq
     seen["summarised"] = newest
     if told.get("summarised") == newest:
         return [], None
+    shown = receive.shown(ctx.bus.con, ctx.me, [item.event for item in batch.items[:SUMMARY_LINES]])
     return [_summary(ctx, shown, room)], None
+
+
+def _envelope(ctx: Context, batch: Batch, room: int) -> envelope.Envelope:
+    """A batch as text without a token: what is shown here counts as received after the flush."""
+    shown = receive.shown(ctx.bus.con, ctx.me, [item.event for item in batch.items])
+    repo = str(db.describe(ctx.bus.dir).get("repository", ctx.bus.name))
+    return envelope.build(shown, None, ack=False, max_bytes=room, max_events=limits.ENVELOPE_EVENTS, bus=repo)
+
+
+def _bounded(lines: list[str], room: int) -> list[str]:
+    """Whole lines as far as they fit; the rest is counted."""
+    size = 0
+    for number, line in enumerate(lines):
+        size += len(line.encode()) + 1
+        if size > room:
+            return [*lines[:number], f"{len(lines) - number} more lines not shown: see `tt board`."]
+    return lines
 
 
 def _summary(ctx: Context, shown: list[dict[str, Any]], room: int) -> str:
@@ -95,7 +116,7 @@ def _summary(ctx: Context, shown: list[dict[str, Any]], room: int) -> str:
     total = mail.unread_count(ctx.bus.con, ctx.me, receive.boxes(ctx.bus.con, ctx.me))
     found = [f"{total} unread events wait for you, more than fits here. Read them with `tt inbox`."]
     size = len(found[0].encode())
-    for event in shown[:SUMMARY_LINES]:
+    for event in shown:
         first = next(iter(envelope.lines(event)), "")[:PREVIEW_CHARS]
         line = f"  #{event['event_seq']} {envelope.label(event['from'])}: {first}"
         size += len(line.encode()) + 1
@@ -122,7 +143,7 @@ def _journal(ctx: Context, told: dict[str, Any], seen: dict[str, Any]) -> list[s
     if not isinstance(mark, int):
         seen["journal"] = newest  # the first look is the baseline
         return []
-    found = [event for event in events.newer(con, mark, journal.TYPES, ctx.me) if not _mine(ctx, event)]
+    found = _others(ctx, events.newer(con, mark, journal.TYPES, ctx.me))
     if not found:
         return []
     seen["journal"] = newest
@@ -133,10 +154,11 @@ def _journal(ctx: Context, told: dict[str, Any], seen: dict[str, Any]) -> list[s
     return [head, *lines]
 
 
-def _mine(ctx: Context, event: Event) -> bool:
-    """What is addressed to the reader comes as mail, not twice."""
-    boxes = mail.boxes_of(ctx.bus.con, [event.seq]).get(event.seq, [])
-    return any(box in (ctx.me, *receive.boxes(ctx.bus.con, ctx.me)) for box in boxes)
+def _others(ctx: Context, found: list[Event]) -> list[Event]:
+    """Without what is addressed to the reader: that comes as mail, not twice."""
+    to = mail.boxes_of(ctx.bus.con, [event.seq for event in found])
+    mine = {ctx.me, *receive.boxes(ctx.bus.con, ctx.me)}
+    return [event for event in found if mine.isdisjoint(to.get(event.seq, []))]
 
 
 def _one_line(text: str) -> str:
@@ -207,10 +229,11 @@ def _collision(ctx: Context, peer: str, files: list[str], before: list[str]) -> 
 def opened(ctx: Context, prompt_id: str, *, by_person: bool) -> bool:
     """A prompt opens the session's turn; a person's also lifts the silence of its rewakes.
 
-    True when a person's prompt ended an idle time.
+    True when a person's prompt ended an idle time. Rings for nobody: a rewake that looked now
+    would fire with the mail that this prompt is about to show. The caller serves what is left.
     """
     mark = marks.read(ctx.bus, ctx.me)
     fresh = by_person and not mark.is_open(ctx.now)
     person_at = ctx.now if by_person else mark.person_at
-    marks.write(ctx.bus, ctx.me, mark.replace(opened=True, at=ctx.now, prompt=prompt_id, person_at=person_at))
+    marks.write(ctx.bus, ctx.me, mark.replace(opened=True, at=ctx.now, prompt=prompt_id, person_at=person_at), ring=False)
     return fresh

@@ -111,6 +111,7 @@ def state_hash(peers: list[dict[str, Any]], active: list[tickets.Task], asks: li
 
 def delta(ctx: Context) -> tuple[Outcome, board.Delta | None]:
     """`board --delta`: what the board hook would show; settled by the caller after the flush."""
+    receive.confirm(ctx.bus, ctx.me, ctx.now)
     found = board.delta(ctx)
     joined = members.get(ctx.bus.con, ctx.me, rooms.BUS) is not None
     text = found.text if found is not None else ""

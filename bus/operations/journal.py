@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bus import clock, gitdir, limits
+from bus import clock, digest, gitdir, limits
 from bus.operations import receive
 from bus.operations.outcome import Outcome
 from bus.records import Record
@@ -79,8 +79,8 @@ def memory_files(env: Mapping[str, str], home: str, root: str) -> dict[str, int]
     return found
 
 
-def record(ctx: Context, commits: list[Commit], branch: str | None, memory: list[str]) -> None:
-    """Write what is new, each commit once for the whole bus, whoever publishes it first."""
+def record(ctx: Context, commits: list[Commit], branch: str | None, memory: dict[str, int]) -> None:
+    """Write what is new: each commit and each state of a memory file once for the bus, whoever publishes it first."""
     if not commits and not memory:
         return
     where = ctx.found.id if ctx.found is not None else rooms.BUS
@@ -89,9 +89,10 @@ def record(ctx: Context, commits: list[Commit], branch: str | None, memory: list
             body: dict[str, Any] = {"sha": commit.sha, "subject": commit.subject, "branch": branch}
             draft = Draft(where, "commit", ctx.me, ctx.now, body, sender_station=ctx.station())
             events.append_once(con, draft, f"commit-{commit.sha}")
-        for name in memory:
+        for name, changed_at in sorted(memory.items()):
             draft = Draft(where, "memory", ctx.me, ctx.now, {"file": name}, sender_station=ctx.station())
-            events.append(con, draft)
+            state = f"{ctx.place.root}\0{name}\0{changed_at}".encode("utf-8", "surrogateescape")
+            events.append_once(con, draft, f"memory-{digest.digest(state)[:24]}")
 
 
 def view(ctx: Context, since_ms: int, limit: int | None = None) -> Outcome:

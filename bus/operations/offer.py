@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bus.store.db import Bus
 
 SILENT_AFTER = 3  # rewakes in a row without a receipt
+LINE = wakes.LINE
 
 
 class Way(Record):
@@ -58,6 +59,20 @@ def levels(con: sqlite3.Connection, boxes: list[str], now: int) -> list[int]:
             else:
                 found.append(level)
     return found
+
+
+def unheard(bus: Bus, agent: Agent, now: int) -> None:
+    """Give up a wake that was only a line in the file while nothing listened: it reached nobody.
+
+    Called by whoever listens now; else its mail would count as offered and wake nobody.
+    """
+    there = wakes.open_of(bus.con, agent.id, agent.generation)
+    found = {there.id} if there is not None and there.route == LINE else set()
+    for box in receive.boxes(bus.con, agent.id):
+        if box != agent.id:  # a line to somebody else at the station is no claim either
+            found |= wakes.covering(bus.con, box, LINE)
+    for wake in found:
+        reopen(bus, wake, now)
 
 
 def may_join(found: list[int], mark: marks.Mark, now: int) -> bool:
@@ -107,9 +122,13 @@ def _write(con: sqlite3.Connection, bus: Bus, agent: Agent, way: Way, level: int
     )
     wake = wakes.begin(con, attempt)
     covered = kept.items or batch.items[:1]  # a body-free line offers the one event that it speaks of
-    for item in covered:
-        if item.box is not None:
-            mail.cover(con, item.box, [item.event.seq], wake)
+    rows = [(item.box, item.event.seq) for item in covered if item.box is not None]
+    taken = [mail.cover(con, box, [seq], wake) for box, seq in rows]
+    if not any(taken):
+        # Only broadcasts fit. Without a row of mail the wake would not be open, and the next rewake
+        # would say the same again; its receipt makes these due once more.
+        for box in receive.boxes(con, agent.id):
+            mail.cover(con, box, [seq for seq, _ in mail.due(con, box)], wake)
     line = envelope.too_large(shown[0], repo) if shown else built.text
     return Offered(wake, token, built.text, line, level, covered[0].event.seq if covered else 0)
 
@@ -146,6 +165,7 @@ def receipt(bus: Bus, agent: str, tokens: list[str], now: int) -> list[int]:
             for wake in open_ones:
                 receive.mark(con, agent, wakes.shown_of(wake), now)
                 wakes.see(con, wake.id, now)
+                mail.uncover(con, wake.id)  # what it covered and did not show is due again
     return sorted({seq for wake in found for _, seq in wakes.shown_of(wake)["mail"]} | _broadcasts(found))
 
 

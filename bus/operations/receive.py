@@ -74,18 +74,21 @@ def claim(bus: Bus, me: str, batch: Batch, route: str, now: int) -> Batch:
     )
     with db.Write(bus.con) as con:
         wake = wakes.begin(con, attempt)
-        kept = [item for item in batch.items if item.box in (None, me) or _taken(con, item, me, wake)]
+        kept = [item for item in batch.items if item.box in (None, me) or _taken(con, item, me, wake, now)]
         if all(item.box in (None, me) for item in kept):
             wakes.close(con, wake, now)
     return Batch(kept, batch.more)
 
 
-def _taken(con: sqlite3.Connection, item: Item, me: str, wake: int) -> bool:
+def _taken(con: sqlite3.Connection, item: Item, me: str, wake: int, now: int) -> bool:
     """Cover one shared row by this wake, unless another agent's wake covers it."""
     box = item.box or ""
     if mail.cover(con, box, [item.event.seq], wake):
         return True
     holder = wakes.claimed_by(con, [item.event.seq], box).get(item.event.seq)
+    if holder is not None and holder.route == wakes.LINE:
+        wakes.close(con, holder.id, now)  # a line that nobody heard is no claim
+        return bool(mail.cover(con, box, [item.event.seq], wake))
     return holder is not None and holder.agent == me
 
 

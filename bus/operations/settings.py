@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bus import ids, limits, places
+from bus import gitdir, ids, limits, places
 from bus.errors import BusError
 from bus.operations import present, where
 from bus.operations.outcome import Outcome
@@ -76,8 +76,13 @@ def put(ctx: Context, key: str, value: str) -> Outcome:
     checked = _CHECKS[key](ctx, value)
     with db.Write(ctx.bus.con) as con:
         present.register(con, ctx)
-        config.put(con, key, checked)
-    return Outcome({"status": "config", "key": key, "value": checked, "default": False})
+        if checked:
+            config.put(con, key, checked)
+        else:
+            config.drop(con, key)
+        if key == "sous" and ":" in checked:
+            agents.set_station(con, checked, roles.SOUS)  # from now on it reads the mail of no other station
+    return Outcome({"status": "config", "key": key, "value": checked, "default": not checked})
 
 
 def _hours(_ctx: Context, value: str) -> str:
@@ -96,15 +101,25 @@ def _topology(_ctx: Context, value: str) -> str:
 
 
 def _expo(ctx: Context, value: str) -> str:
-    """A worktree of this repository, by its real path."""
+    """A worktree of this repository, by its real path; only where no main worktree is the expo already."""
+    if not _bare(ctx):
+        raise BusError("invalid_input", "the main worktree is the expo of this repository", key="expo")
     place = places.find(value, ctx.env)
     if place.bus_dir != ctx.bus.dir or not place.root:
         raise BusError("invalid_input", f"{value[:200]!r} is no working tree of this repository", key="expo")
     return place.root
 
 
+def _bare(ctx: Context) -> bool:
+    """Is this a repository without a main worktree?"""
+    done = gitdir.git(["--git-dir", ctx.place.key, "rev-parse", "--is-bare-repository"], ctx.env)
+    return done is not None and done.out.strip() == b"true"
+
+
 def _sous(ctx: Context, value: str) -> str:
-    """An agent that is known here, or a station."""
+    """An agent that is known here, or a station; nothing for nobody."""
+    if not value:
+        return ""
     known = agents.get(ctx.bus.con, value)
     if known is not None and known.kind == "harness":
         return value

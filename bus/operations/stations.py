@@ -6,6 +6,7 @@ variable; removing refuses to lose work.
 
 from __future__ import annotations
 
+import itertools
 import os
 
 from bus import datadir, gitdir
@@ -18,11 +19,13 @@ from bus.store.worktrees import Worktree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from bus.operations.enter import Context
 
 COUNT_MOST = 50
+NUMBER_MOST = 10_000
 GIT_SECONDS = 60.0
 # What we put into a station's worktree; it is no dirt of the person's.
 SEED_PATH = os.path.join(".claude", "settings.local.json")
@@ -52,53 +55,120 @@ def listing(ctx: Context) -> Outcome:
     return Outcome({"status": "stations", "topology": where.topology(con), "stations": rows})
 
 
-def add(ctx: Context, count: int = 1) -> Outcome:
-    """Make worktrees, each on a branch of its own. From the first one on the topology is strict-hub."""
+def plan(ctx: Context, count: int = 1) -> Outcome:
+    """What `add` would do, to the letter of the rules that it seeds. Changes nothing."""
     _manager(ctx)
+    _counted(count)
+    base = _base(ctx)
+    names = itertools.islice(_free_names(ctx, base), count)
+    found = [_shown(Worktree(os.path.join(base, name), name, f"tt/{name}", ctx.now)) for name in names]
+    result = {"status": "planned", "stations": found, "topology": _topology_then(ctx), "seed": SEED}
+    return Outcome(result | {"seed_path": SEED_PATH})
+
+
+def add(ctx: Context, count: int = 1) -> Outcome:
+    """Make worktrees, each on a branch of its own. From the first one on the topology is strict-hub.
+
+    Raises not_permitted, invalid_input; when git refuses a later one, those that were made stay and are told.
+    """
+    _manager(ctx)
+    _counted(count)
+    base, made, warning = _base(ctx), [], None
+    datadir.ensure_private(base)
+    for _ in range(count):
+        try:
+            made.append(_shown(_add_one(ctx, base)))
+        except BusError as error:
+            if not made:
+                raise
+            warning = error.message
+            break
+    result = {"status": "stations_added", "stations": made, "topology": where.topology(ctx.bus.con)}
+    return Outcome(result | ({"warning": warning} if warning else {}))
+
+
+def _counted(count: int) -> None:
+    """A number of stations that somebody can mean."""
     if not 0 < count <= COUNT_MOST:
         raise BusError("invalid_input", f"--count takes 1 to {COUNT_MOST}", count=count)
-    base = os.path.join(datadir.data_dir(ctx.env), "worktrees", ctx.bus.name)
-    datadir.ensure_private(base)
-    made = [_add_one(ctx, base) for _ in range(count)]
-    return Outcome({"status": "stations_added", "stations": made, "topology": where.topology(ctx.bus.con)})
 
 
-def _add_one(ctx: Context, base: str) -> dict[str, Any]:
-    """One worktree: the row is written first, so that two who add at once take different numbers."""
+def _base(ctx: Context) -> str:
+    """Where worktrees of this bus are made."""
+    return os.path.join(os.path.realpath(datadir.data_dir(ctx.env)), "worktrees", ctx.bus.name)
+
+
+def _topology_then(ctx: Context) -> str:
+    """The topology once there is a managed station."""
+    return config.get(ctx.bus.con, "topology") or roles.STRICT
+
+
+def _shown(tree: Worktree) -> dict[str, Any]:
+    """A station as `add` tells of it."""
+    return {"station": tree.station, "path": tree.path, "branch": tree.branch}
+
+
+def _add_one(ctx: Context, base: str) -> Worktree:
+    """One worktree: the row is written first, so that two who add at once take different numbers.
+
+    The topology changes last: where git made nothing, nothing else changes either.
+    """
     con = ctx.bus.con
-    with db.Write(con):
-        taken = {tree.station for tree in worktrees.every(con)}
-        number = next(n for n in range(1, 10_000) if f"station-{n}" not in taken and _free(ctx, base, n))
-        name = f"station-{number}"
-        tree = Worktree(os.path.realpath(os.path.join(base, name)), name, f"tt/{name}", ctx.now)
-        worktrees.add(con, tree)
-        if config.get(con, "topology") is None:
-            config.put(con, "topology", roles.STRICT)
-    done = gitdir.git(
-        ["-C", ctx.place.root, "worktree", "add", "-b", f"tt/{name}", tree.path], ctx.env, seconds=GIT_SECONDS
-    )
+    tree = _reserve(ctx, base)
+    words = ["-C", _main(ctx), "worktree", "add", "-q", "-b", tree.branch or "", tree.path, *_start(ctx)]
+    done = gitdir.git(words, ctx.env, seconds=GIT_SECONDS)
     if done is None or done.code != 0:
         with db.Write(con):
-            worktrees.remove(con, name)
+            worktrees.remove(con, tree.station)
         said = done.err.strip() if done is not None else "git did not answer"
         raise BusError("invalid_input", f"git made no worktree: {said[:300]}", "commit something first?")
+    with db.Write(con):
+        if config.get(con, "topology") is None:
+            config.put(con, "topology", roles.STRICT)
     _seed(ctx, tree.path)
-    return {"station": name, "path": tree.path, "branch": tree.branch}
+    return tree
 
 
-def _free(ctx: Context, base: str, number: int) -> bool:
-    """Neither a directory nor a branch of that number is left over."""
-    if os.path.exists(os.path.join(base, f"station-{number}")):
-        return False
-    branch = f"refs/heads/tt/station-{number}"
-    done = gitdir.git(["-C", ctx.place.root, "show-ref", "--verify", "--quiet", branch], ctx.env)
-    return done is None or done.code != 0
+def _reserve(ctx: Context, base: str) -> Worktree:
+    """The row of the first free number. Git is asked before the transaction, never in it."""
+    con = ctx.bus.con
+    for name in _free_names(ctx, base):
+        tree = Worktree(os.path.join(base, name), name, f"tt/{name}", ctx.now)
+        with db.Write(con):
+            if worktrees.by_station(con, name) is None:  # else somebody was faster
+                worktrees.add(con, tree)
+                return tree
+    raise BusError("invalid_input", "there is no free number for a station left")
+
+
+def _free_names(ctx: Context, base: str) -> Iterator[str]:
+    """Names that no row, directory or branch has taken, by number."""
+    con = ctx.bus.con
+    words = ["-C", _main(ctx), "for-each-ref", "--format=%(refname)", "refs/heads/tt/"]
+    done = gitdir.git(words, ctx.env)
+    branches = set(done.out.decode("utf-8", "replace").split()) if done is not None else set()
+    for number in range(1, NUMBER_MOST):
+        name = f"station-{number}"
+        taken = f"refs/heads/tt/{name}" in branches or os.path.lexists(os.path.join(base, name))
+        if not taken and worktrees.by_station(con, name) is None:
+            yield name
+
+
+def _main(ctx: Context) -> str:
+    """Where git is asked about the repository as a whole."""
+    return ctx.place.repo if os.path.isdir(ctx.place.repo) else ctx.place.root
+
+
+def _start(ctx: Context) -> list[str]:
+    """New stations start at what is checked out where the command stands."""
+    done = gitdir.git(["-C", ctx.place.root or _main(ctx), "rev-parse", "--verify", "-q", "HEAD"], ctx.env)
+    return [done.out.decode().strip()] if done is not None and done.code == 0 else []
 
 
 def _seed(ctx: Context, path: str) -> None:
     """Our permission rules, kept out of git's sight: a tool's own file must not dirty the tree."""
     target = os.path.join(path, SEED_PATH)
-    if os.path.exists(target):
+    if os.path.lexists(target):
         return
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with open(target, "w", encoding="utf-8") as file:
@@ -117,40 +187,53 @@ def remove(ctx: Context, station: str, *, force: bool = False) -> Outcome:
     Raises station_not_found, and unless forced station_dirty or station_unmerged: nothing is lost then.
     """
     _manager(ctx)
+    tree = _managed(ctx, station)
+    there = os.path.isdir(tree.path)
+    if not force:
+        _refuse_loss(ctx, tree, there=there)
+    _git_or_refuse(ctx, ["worktree", "remove", "--force", tree.path], missing_is_fine=not there)
+    _git_or_refuse(ctx, ["worktree", "prune"], missing_is_fine=True)
+    if tree.branch:
+        _git_or_refuse(ctx, ["branch", "-q", "-D", tree.branch], missing_is_fine=True)
+    with db.Write(ctx.bus.con) as con:
+        worktrees.remove(con, station)
+    return Outcome({"status": "station_removed", **_shown(tree)})
+
+
+def _managed(ctx: Context, station: str) -> Worktree:
+    """The station that we made, or a refusal."""
     tree = worktrees.by_station(ctx.bus.con, station)
     if tree is None:
         raise BusError("station_not_found", f"there is no managed station {station[:64]!r}", "see `tt stations`")
-    if not force:
-        _refuse_loss(ctx, tree)
-    if os.path.exists(os.path.join(tree.path, SEED_PATH)):
-        _unseed(os.path.join(tree.path, SEED_PATH))
-    _git_or_refuse(ctx, ["worktree", "remove", "--force", tree.path], missing_is_fine=not os.path.isdir(tree.path))
-    _git_or_refuse(ctx, ["branch", "-D", tree.branch or ""], missing_is_fine=True)
-    with db.Write(ctx.bus.con) as con:
-        worktrees.remove(con, station)
-    return Outcome({"status": "station_removed", "station": station, "path": tree.path, "branch": tree.branch})
+    return tree
 
 
-def _unseed(path: str) -> None:
-    """Take our own file away, if nobody changed it."""
-    with open(path, encoding="utf-8") as file:
-        if file.read() == SEED:
-            os.unlink(path)
+def _ours(tree: Worktree, path: str) -> bool:
+    """Our own file as we wrote it, and nothing else."""
+    if path != SEED_PATH:
+        return False
+    try:
+        with open(os.path.join(tree.path, path), encoding="utf-8", errors="replace") as file:
+            return file.read() == SEED
+    except OSError:
+        return False
 
 
 def _git_or_refuse(ctx: Context, words: list[str], *, missing_is_fine: bool) -> None:
     """Run git; what it refuses is refused."""
-    main = ctx.place.repo if os.path.isdir(ctx.place.repo) else ctx.place.root
-    done = gitdir.git(["-C", main, *words], ctx.env, seconds=GIT_SECONDS)
+    done = gitdir.git(["-C", _main(ctx), *words], ctx.env, seconds=GIT_SECONDS)
     if (done is None or done.code != 0) and not missing_is_fine:
         said = done.err.strip() if done is not None else "git did not answer"
         raise BusError("invalid_input", f"git refused: {said[:300]}")
 
 
-def _refuse_loss(ctx: Context, tree: Worktree) -> None:
-    """Uncommitted changes, or commits that are nowhere else."""
-    found = gitdir.status(tree.path, ctx.env) if os.path.isdir(tree.path) else None
-    dirt = [path for path in found.changed if path != SEED_PATH] if found is not None else []
+def _refuse_loss(ctx: Context, tree: Worktree, *, there: bool) -> None:
+    """Uncommitted changes, or commits that are nowhere else. Where git does not answer, it may be either."""
+    found = gitdir.status(tree.path, ctx.env) if there else None
+    if there and found is None:
+        said = f"git does not say how {tree.station} stands"
+        raise BusError("station_dirty", said, "look there, or --force", changed=[])
+    dirt = [path for path in found.changed if not _ours(tree, path)] if found is not None else []
     if dirt:
         raise BusError(
             "station_dirty",
@@ -158,10 +241,7 @@ def _refuse_loss(ctx: Context, tree: Worktree) -> None:
             "commit them there, or --force",
             changed=dirt[:50],
         )
-    main = ctx.place.repo if os.path.isdir(ctx.place.repo) else ctx.place.root
-    words = ["-C", main, "log", "--format=%h %s", "-n", "20", f"refs/heads/{tree.branch}", "--not", "HEAD"]
-    done = gitdir.git(words, ctx.env)
-    left = done.out.decode("utf-8", "replace").splitlines() if done is not None and done.code == 0 else []
+    left = _only_there(ctx, tree, found.head if found is not None else None)
     if left:
         raise BusError(
             "station_unmerged",
@@ -171,11 +251,24 @@ def _refuse_loss(ctx: Context, tree: Worktree) -> None:
         )
 
 
+def _only_there(ctx: Context, tree: Worktree, head: str | None) -> list[str]:
+    """Commits of the station's branch, or of what is checked out there, that no other branch, tag or remote has."""
+    main = _main(ctx)
+    branch = f"refs/heads/{tree.branch}"
+    known = gitdir.git(["-C", main, "rev-parse", "--verify", "-q", branch], ctx.env)
+    tips = ([branch] if known is not None and known.code == 0 else []) + ([head] if head else [])
+    if not tips:
+        return []
+    others = ["--not", f"--exclude={branch}", "--branches", "--tags", "--remotes"]
+    done = gitdir.git(["-C", main, "log", "--format=%h %s", "-n", "20", *tips, *others], ctx.env, seconds=GIT_SECONDS)
+    if done is None or done.code != 0:
+        return ["git does not say which"]
+    return done.out.decode("utf-8", "replace").splitlines()
+
+
 def attach(ctx: Context, station: str) -> Outcome:
     """How to start a session at a station."""
-    tree = worktrees.by_station(ctx.bus.con, station)
-    if tree is None:
-        raise BusError("station_not_found", f"there is no managed station {station[:64]!r}", "see `tt stations`")
+    tree = _managed(ctx, station)
     command = f"cd {_quoted(tree.path)} && claude"
     return Outcome({"status": "attach", "station": station, "path": tree.path, "command": command}, Wakes())
 

@@ -117,8 +117,10 @@ def _is_void(bus: Bus, wake: Wake, now: int) -> bool:
 
     A native attempt that died half way stays: nobody is woken twice for one event.
     """
-    if wake.state == "sending":
-        return wake.route not in present.ENDPOINTS and _died(wake)
+    if wake.route not in present.ENDPOINTS and _died(wake):
+        return True
+    if wake.state == "sending" and not wakes.claims(bus.con, wake.id):
+        return False
     known = agents.get(bus.con, wake.agent)
     gone = known is None or known.ended_at is not None or present.Sign(bus, known, now).gone
     return gone or now - wake.at >= limits.UNSEEN_WAKE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from bus import clock, ids, limits, process
+from bus import clock, ids, limits
 from bus.errors import BusError
 from bus.operations import present, recipients, where
 from bus.operations.outcome import Outcome, Wakes
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TITLE_CHARS = 200
 OPTIONS_MOST = 20
+LISTED_MOST = 200
 
 
 class New(Record):
@@ -160,27 +161,37 @@ def stalled(ctx: Context, task: Task) -> bool:
     """Is whoever should work on it proven gone? Never written down by a look."""
     if task.state not in (tasks.ASSIGNED, tasks.IN_PROGRESS):
         return False
-    who = task.holder or (task.assignee if task.assignee and ":" in task.assignee else None)
+    return _gone(ctx, task.holder or task.assignee)
+
+
+def _gone(ctx: Context, who: str | None) -> bool:
+    """Is this agent (no station, no person) proven gone? Probes a process: never inside a transaction."""
     known = agents.get(ctx.bus.con, who) if who and not who.startswith("station:") else None
-    if known is None:
+    if known is None or known.kind != "harness":
         return False
-    return known.ended_at is not None or (bool(known.anchor) and process.liveness(known.anchor or "") == "gone")
+    return known.ended_at is not None or present.Sign(ctx.bus, known, ctx.now).gone
 
 
 def step(ctx: Context, verb: str, ticket: str, *, to: str | None = None, text: str | None = None) -> Outcome:
     """One transition of a ticket. Raises ticket_not_found, not_permitted, ticket_conflict."""
-    task = _find(ctx, TICKET, ticket)
-    _permit(ctx, verb, task)
+    seen = _find(ctx, TICKET, ticket)
+    gone = [who for who in (seen.holder, seen.creator) if who and _gone(ctx, who)]
+    _permit(ctx, verb, seen, gone)
     _sized(text or "")
-    box = recipients.resolve(ctx, to).box if to is not None else task.assignee
-    if verb == "assign" and box is None:
-        raise BusError("unknown_recipient", "the ticket has no assignee yet", "name one: --to WHO")
-    changed = _changed(ctx, verb, task, box, text)
+    if verb in ("return", "cancel") and not (text or "").strip():
+        raise BusError("invalid_body", f"{verb} needs a text", "say what came of it")
+    named = recipients.resolve(ctx, to).box if to is not None else None
     with db.Write(ctx.bus.con) as con:
+        task = tickets.get(con, TICKET, seen.id) or seen  # as it is now: it may have changed hands since the look
+        _permit(ctx, verb, task, gone)
+        box = named or task.assignee
+        if verb == "assign" and box is None:
+            raise BusError("unknown_recipient", "the ticket has no assignee yet", "name one: --to WHO")
+        changed = _changed(ctx, verb, task, box, text)
         present.register(con, ctx)
         if not tickets.change(con, task.id, tasks.STEPS[verb].sources, changed):
             raise _conflict(con, task, verb)
-        told = _tell(con, ctx, changed, _concerned(con, verb, task, changed))
+        told = _tell(con, ctx, changed, _concerned(verb, changed, gone))
     return Outcome(_result(ctx, changed, "ticket"), told)
 
 
@@ -189,16 +200,16 @@ def _find(ctx: Context, kind: str, task: str) -> Task:
     found = tickets.get(ctx.bus.con, kind, task)
     if found is None:
         code = "ticket_not_found" if kind == TICKET else "ask_not_found"
-        raise BusError(code, f"there is no {kind} {task[:60]!r}", f"see `tt {kind}s list`".replace("asks list", "asks"))
+        raise BusError(code, f"there is no {kind} {task[:60]!r}", f"see `tt {kind}s`")
     return found
 
 
-def _permit(ctx: Context, verb: str, task: Task) -> None:
-    """Who may not is told who may."""
+def _permit(ctx: Context, verb: str, task: Task, gone: list[str]) -> None:
+    """Who may not is told who may. A station's work goes on with whoever is there once its holder is `gone`."""
     who = where.actor(ctx)
     mine = [ctx.me, *([mail.station_box(who.station)] if who.station and who.role != roles.PERSON else [])]
-    assignee = task.assignee in mine and (task.holder in (None, ctx.me) or verb == "start")
-    if not tasks.allowed(verb, who.role, creator=task.creator == ctx.me, assignee=assignee):
+    free = task.holder is None or task.holder in (ctx.me, *gone) or verb == "start"
+    if not tasks.allowed(verb, who.role, creator=task.creator == ctx.me, assignee=task.assignee in mine and free):
         may = ", ".join(tasks.STEPS[verb].who)
         raise BusError("not_permitted", f"you may not {verb} {task.id}", f"who may: {may}", role=who.role)
 
@@ -208,6 +219,7 @@ def _changed(ctx: Context, verb: str, task: Task, box: str | None, text: str | N
     changed = task.replace(state=tasks.STEPS[verb].target, changed_at=ctx.now)
     if verb == "assign":
         changed.assignee, changed.holder = box, None
+        changed.result = changed.result_by = None
     if verb == "start":
         changed.holder = ctx.me
     if verb in ("return", "cancel"):
@@ -218,26 +230,32 @@ def _changed(ctx: Context, verb: str, task: Task, box: str | None, text: str | N
 def _conflict(con: sqlite3.Connection, task: Task, verb: str) -> BusError:
     """Somebody was faster, or the state does not allow it: who and what."""
     now = tickets.get(con, task.kind, task.id) or task
+    by = now.result_by or now.holder
     return BusError(
         "ticket_conflict",
-        f"{task.id} is {now.state}; {verb} needs {' or '.join(tasks.STEPS[verb].sources)}",
-        "look with `tt tickets show " + task.id + "`",
+        f"{task.id} is {now.state}{f' by {by}' if by else ''}; {verb} needs {' or '.join(tasks.STEPS[verb].sources)}",
+        f"look with `tt tickets show {task.id}`",
         state=now.state,
-        assignee=now.assignee,
+        assignee=(now.assignee or "").removeprefix("station:") or None,
+        holder=now.holder,
         result_by=now.result_by,
     )
 
 
-def _concerned(con: sqlite3.Connection, verb: str, before: Task, after: Task) -> str | None:
+def _concerned(verb: str, task: Task, gone: list[str]) -> str | None:
     """Who is woken by a step: the assignee, or the creator of what was returned (if gone, its station)."""
-    if verb in ("assign", "cancel"):
-        return after.holder or after.assignee
-    if verb != "return":
-        return None
-    known = agents.get(con, before.creator)
-    if known is not None and known.ended_at is not None and before.creator_station:
-        return mail.station_box(before.creator_station)
-    return before.creator
+    if verb == "assign":
+        return task.assignee
+    if verb == "cancel":
+        return task.assignee if task.holder in gone else task.holder or task.assignee
+    return _or_station(task, gone) if verb == "return" else None
+
+
+def _or_station(task: Task, gone: list[str]) -> str:
+    """Who made it; if that one is gone, whoever is at its station."""
+    if task.creator in gone and task.creator_station:
+        return mail.station_box(task.creator_station)
+    return task.creator
 
 
 def listing(  # a verb's options
@@ -253,8 +271,16 @@ def listing(  # a verb's options
         who = (ctx.me, *((mail.station_box(station),) if station else ()))
     elif assignee is not None:
         who = (recipients.resolve(ctx, assignee).box,)
-    found = tickets.listing(ctx.bus.con, tickets.Filter(TICKET, states, who, limits.VIEW_MOST if every else 200))
-    return Outcome({"status": "tickets", "tickets": [shown(ctx, task) for task in found]})
+    return _listed(ctx, "tickets", tickets.Filter(TICKET, states, who, limits.VIEW_MOST if every else LISTED_MOST))
+
+
+def _listed(ctx: Context, name: str, wanted: tickets.Filter) -> Outcome:
+    """The newest ones that fit; `more` says that there are older ones."""
+    found = tickets.listing(ctx.bus.con, wanted.replace(limit=wanted.limit + 1))
+    result: dict[str, Any] = {"status": name, name: [shown(ctx, task) for task in found[-wanted.limit :]]}
+    if len(found) > wanted.limit:
+        result["more"] = True
+    return Outcome(result)
 
 
 def show(ctx: Context, ticket: str) -> Outcome:
@@ -295,15 +321,18 @@ def _addressee(ctx: Context, to: str | None) -> str:
 
 def answer(ctx: Context, ask_id: str, text: str | None = None, choose: tuple[str, ...] = ()) -> Outcome:
     """Answer an ask. Raises ask_not_found, not_permitted, and ask_answered with the answer that won."""
-    task = _find(ctx, ASK, ask_id)
-    _permit(ctx, "answer", task)
-    said = _said(task, text, choose)
-    changed = task.replace(state=tasks.ASK_ANSWERED, result=said, result_by=ctx.me, changed_at=ctx.now)
+    seen = _find(ctx, ASK, ask_id)
+    gone = [seen.creator] if _gone(ctx, seen.creator) else []
+    _permit(ctx, "answer", seen, gone)
+    said = _said(seen, text, choose)
     with db.Write(ctx.bus.con) as con:
+        task = tickets.get(con, ASK, seen.id) or seen  # it may have been escalated since the look
+        _permit(ctx, "answer", task, gone)
+        changed = task.replace(state=tasks.ASK_ANSWERED, result=said, result_by=ctx.me, changed_at=ctx.now)
         present.register(con, ctx)
         if not tickets.change(con, task.id, tasks.STEPS["answer"].sources, changed):
-            raise _answered(tickets.get(con, ASK, task.id) or task)
-        told = _tell(con, ctx, changed, _asker(con, task), kind="answer")
+            raise _answered(task)
+        told = _tell(con, ctx, changed, _or_station(task, gone), kind="answer")
     return Outcome(_result(ctx, changed, "answered"), told)
 
 
@@ -325,23 +354,17 @@ def _answered(task: Task) -> BusError:
     return BusError("ask_answered", message, None, answer=task.result, answered_by=task.result_by)
 
 
-def _asker(con: sqlite3.Connection, task: Task) -> str:
-    """Who asked; if that one is gone, its station."""
-    known = agents.get(con, task.creator)
-    gone = known is not None and known.ended_at is not None
-    return mail.station_box(task.creator_station) if gone and task.creator_station else task.creator
-
-
 def escalate(ctx: Context, ask_id: str) -> Outcome:
     """Hand an open ask to people. Raises ask_not_found, not_permitted, ask_answered."""
-    task = _find(ctx, ASK, ask_id)
-    _permit(ctx, "escalate", task)
+    seen = _find(ctx, ASK, ask_id)
+    _permit(ctx, "escalate", seen, [])
     box = recipients.resolve(ctx, "human").box
-    changed = task.replace(assignee=box, changed_at=ctx.now)
     with db.Write(ctx.bus.con) as con:
+        task = tickets.get(con, ASK, seen.id) or seen
         present.register(con, ctx)
         if not tickets.redirect(con, task.id, box, ctx.now):
-            raise _answered(tickets.get(con, ASK, task.id) or task)
+            raise _answered(task)
+        changed = task.replace(assignee=box, changed_at=ctx.now)
         told = _tell(con, ctx, changed, box)
     return Outcome(_result(ctx, changed, "escalated"), told)
 
@@ -349,6 +372,5 @@ def escalate(ctx: Context, ask_id: str) -> Outcome:
 def asks(ctx: Context, *, human: bool = False, every: bool = False) -> Outcome:
     """Open asks, or all; with `human` those that wait for people."""
     states = () if every else (tasks.ASK_OPEN,)
-    found = tickets.listing(ctx.bus.con, tickets.Filter(ASK, states, (), limits.VIEW_MOST if every else 200))
-    kept = [task for task in found if not human or (task.assignee or "").startswith("human:")]
-    return Outcome({"status": "asks", "asks": [shown(ctx, task) for task in kept]})
+    most = limits.VIEW_MOST if every else LISTED_MOST
+    return _listed(ctx, "asks", tickets.Filter(ASK, states, (), most, people=human))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from bus import identity, ids, places
+from bus import gitdir, identity, ids, places
 from bus.errors import BusError
 from bus.records import Record
 from bus.rules import roles
@@ -23,17 +23,21 @@ if TYPE_CHECKING:
     from bus.identity import Caller
     from bus.operations.enter import Context
     from bus.places import Place
+    from bus.store.agents import Agent
 
 MANAGED = re.compile(r"station-[0-9]+")
 
 
 def name_of(con: sqlite3.Connection, place: Place) -> str | None:
     """The station of a working tree: recorded, `expo` for the main one, else by git's entry name."""
-    recorded = worktrees.by_path(con, place.root) if place.root else None
-    if recorded is not None:
-        return recorded.station
-    if place.root and config.get(con, "expo") == place.root:
-        return roles.EXPO
+    for directory in gitdir.upwards(place.root) if place.root else ():
+        recorded = worktrees.by_path(con, directory)
+        if recorded is not None:
+            return recorded.station
+        if config.get(con, "expo") == directory:
+            return roles.EXPO
+        if directory == place.key or os.path.lexists(os.path.join(directory, ".git")):
+            break  # the top level: what lies above is another tree
     if place.station_hint is None or not place.linked:
         return place.station_hint
     return _derived(con, place.station_hint)
@@ -60,22 +64,55 @@ def of_caller(con: sqlite3.Connection, caller: Caller, here: Place | None, env: 
 
     Raises not_permitted when a variable names another station.
     """
-    known = agents.get(con, me)
     tree = here.root or None if here is not None else None
     found = name_of(con, here) if here is not None else None
-    if known is not None and known.kind == "harness" and known.worktree and os.path.isdir(known.worktree):
-        found, tree = known.station, known.worktree
+    known = _recorded(con, caller, me)
+    if known is not None and known.worktree:
+        found, tree = _kept(con, known, env, Stand(found, tree))
+    if config.get(con, "sous") == me:
+        found = roles.SOUS  # a post of its own: it does not read the mail of the place where it sits
     told = identity.trusted(env, caller)
-    claimed = told.get("TT_STATION") or told.get("HANDS_ID")
-    if claimed and claimed != found:
-        raise BusError(
-            "not_permitted",
-            f"TT_STATION says {claimed[:64]!r}, but this working tree is {found or 'no station'}",
-            "unset the variable: the station follows from the working tree",
-            claimed=claimed[:64],
-            station=found,
-        )
+    for name in ("TT_STATION", "HANDS_ID"):
+        if told.get(name) and told[name] != found:
+            raise _contradicted(name, told[name], found)
     return Stand(found, tree)
+
+
+def _contradicted(name: str, claimed: str, found: str | None) -> BusError:
+    """A variable names a station that the working tree is not."""
+    return BusError(
+        "not_permitted",
+        f"{name} says {claimed[:64]!r}, but this working tree is {found or 'no station'}",
+        "unset the variable: the station follows from the working tree",
+        claimed=claimed[:64],
+        station=found,
+    )
+
+
+def _recorded(con: sqlite3.Connection, caller: Caller, me: str) -> Agent | None:
+    """The session as the bus knows it; a made-up id is the session of the process that made it up.
+
+    A process that runs many sessions says nothing about one of them, and people are no station.
+    """
+    known = agents.get(con, me)
+    if known is not None:
+        return known if known.kind == "harness" else None
+    if caller.person or caller.shared_daemon or not caller.anchor or not caller.harness:
+        return None
+    return agents.by_anchor(con, caller.anchor, caller.harness)
+
+
+def _kept(con: sqlite3.Connection, known: Agent, env: Mapping[str, str], here: Stand) -> tuple[str | None, str | None]:
+    """The recorded place. Where its folder is gone the present one counts, but it gives no new rights."""
+    if not os.path.isdir(known.worktree or ""):
+        rises = here.station in (roles.EXPO, None) and known.station not in (roles.EXPO, None)
+        return (known.station, known.worktree) if rises else (here.station, here.worktree)
+    if known.station != roles.SOUS:
+        return known.station, known.worktree
+    try:
+        return name_of(con, places.find(known.worktree, env)), known.worktree  # the sous no more
+    except BusError:
+        return None, known.worktree
 
 
 def topology(con: sqlite3.Connection) -> str:

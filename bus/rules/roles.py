@@ -24,9 +24,11 @@ def role(*, person: bool, station: str | None, me: str, sous: str | None) -> str
     """The caller's role."""
     if person:
         return PERSON
+    if sous is not None and sous == me:
+        return SOUS  # named as such, also where the expo works
     if station == EXPO:
         return EXPO
-    if sous is not None and sous in (me, station):
+    if sous is not None and sous == station:
         return SOUS
     return STATION
 

@@ -51,12 +51,13 @@ def subject(event: Event) -> str:
     """One line that says what waits, for the notify file."""
     body = event.content()
     sayings = {
-        "message": str(body.get("text", "")),
         "claim": f"the turn is yours (turn {event.turn})",
         "takeover": f"the turn is yours (turn {event.turn})",
         "turn_lost": f"you lost turn {event.turn}: {body.get('reason', '')}",
         "handoff_hint": "a handoff waits for somebody to claim it",
     }
+    if isinstance(body.get("text"), str):
+        return str(body["text"])[:SUBJECT_CHARS]
     return sayings.get(event.type, f"the turn is reserved for you: {_next_action(body)}")[:SUBJECT_CHARS]
 
 

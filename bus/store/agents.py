@@ -93,6 +93,11 @@ def end(con: sqlite3.Connection, agent: str, now: int) -> None:
     con.execute("UPDATE agents SET ended_at = ? WHERE id = ? AND ended_at IS NULL", (now, agent))
 
 
+def set_station(con: sqlite3.Connection, agent: str, station: str) -> None:
+    """Where mail for a station finds the agent from now on."""
+    con.execute("UPDATE agents SET station = ? WHERE id = ?", (station, agent))
+
+
 def set_focus(con: sqlite3.Connection, agent: str, focus: str | None) -> None:
     """What the agent says it is doing, or nothing."""
     con.execute("UPDATE agents SET focus = ? WHERE id = ?", (focus, agent))

@@ -148,11 +148,13 @@ def noticed(con: sqlite3.Connection, room: int, kind: str, agent: str, about: in
 
 
 def newer(con: sqlite3.Connection, seq: int, types: tuple[str, ...], besides: str) -> list[Event]:
-    """Events of these types past a number, of anybody but one sender, oldest first."""
+    """Events of these types past a number, of anybody but one sender, oldest first; of very many the newest."""
     query = (
-        _SELECT + "WHERE seq > ? AND type IN (SELECT value FROM json_each(?)) AND sender <> ? ORDER BY seq LIMIT 5000"
+        _SELECT
+        + """WHERE seq > ? AND type IN (SELECT value FROM json_each(?)) AND sender <> ?
+             ORDER BY seq DESC LIMIT 5000"""
     )
-    return [Event(*row) for row in con.execute(query, (seq, quickjson.dumps(types), besides))]
+    return [Event(*row) for row in con.execute(query, (seq, quickjson.dumps(types), besides))][::-1]
 
 
 class View(Record):

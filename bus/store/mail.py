@@ -62,7 +62,8 @@ _UNREAD = f"""
 SELECT found.box, {columns(Event, "events.")} FROM (
     SELECT m.box AS box, m.seq AS seq FROM mail m INDEXED BY mail_unread
      WHERE m.box IN (SELECT value FROM json_each(:boxes)) AND m.received_at IS NULL
-       AND (m.box = :agent OR m.wake_id IS NULL OR (SELECT w.agent FROM wakes w WHERE w.id = m.wake_id) = :agent)
+       AND (m.box = :agent OR m.wake_id IS NULL OR EXISTS (
+            SELECT 1 FROM wakes w WHERE w.id = m.wake_id AND (w.agent = :agent OR w.route = 'line')))
     UNION ALL
     SELECT NULL, e.seq FROM members b CROSS JOIN events e INDEXED BY events_public
         ON e.room = b.room AND e.seq > b.cursor AND e.public = 1

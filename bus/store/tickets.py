@@ -78,12 +78,13 @@ def redirect(con: sqlite3.Connection, task: str, assignee: str, now: int) -> boo
 
 
 class Filter(Record):
-    """Which ones: by kind, states, assignees."""
+    """Which ones: by kind, states, assignees; `people` takes those that wait for a person."""
 
     kind: str
     states: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
     limit: int = 200
+    people: bool = False
 
 
 def listing(con: sqlite3.Connection, wanted: Filter) -> list[Task]:
@@ -95,5 +96,7 @@ def listing(con: sqlite3.Connection, wanted: Filter) -> list[Task]:
     if wanted.assignees:
         where.append("(assignee IN (SELECT value FROM json_each(?)) OR holder IN (SELECT value FROM json_each(?)))")
         values += [json.dumps(wanted.assignees)] * 2
+    if wanted.people:
+        where.append("assignee GLOB 'human:*'")
     query = f"{_SELECT}WHERE {' AND '.join(where)} ORDER BY at DESC, id DESC LIMIT ?"
     return [Task(*row) for row in con.execute(query, [*values, wanted.limit])][::-1]

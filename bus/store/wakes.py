@@ -51,6 +51,7 @@ class Attempt(Record):
 
 _SELECT = f"SELECT {columns(Wake)} FROM wakes "
 
+LINE = "line"  # the route of a notify line that no listener of ours was there to read
 WAITED = "waited"  # the route of what a wait printed where its end starts no turn
 
 
@@ -198,6 +199,19 @@ def newest_offered(con: sqlite3.Connection, agent: str) -> int:
     """The highest event that an agent was shown or offered; 0 when it never was."""
     query = "SELECT COALESCE(MAX(upto), 0) FROM wakes WHERE agent = ? AND state <> 'failed'"
     return int(con.execute(query, (agent,)).fetchone()[0])
+
+
+def claims(con: sqlite3.Connection, wake: int) -> bool:
+    """Does this wake keep something unread of a shared box from others?"""
+    query = "SELECT 1 FROM mail WHERE wake_id = ? AND received_at IS NULL AND box GLOB 'station:*' LIMIT 1"
+    return con.execute(query, (wake,)).fetchone() is not None
+
+
+def covering(con: sqlite3.Connection, box: str, route: str) -> set[int]:
+    """The wakes by this route that cover something unread in a box."""
+    query = """SELECT DISTINCT wake_id FROM mail INDEXED BY mail_unread JOIN wakes ON wakes.id = wake_id
+                WHERE box = ? AND received_at IS NULL AND route = ?"""
+    return {row[0] for row in con.execute(query, (box, route))}
 
 
 def claimed_by(con: sqlite3.Connection, seqs: list[int], box: str) -> dict[int, Wake]:

@@ -18,7 +18,7 @@ def rows(place):
     for name, (ann, bob) in stores.items():
         for words in verbs(ann.id):
             cases[f"{name} {' '.join(words[:2])}"] = lambda words=words, bob=bob: bob.tt(*words)
-    found = interleaved(cases, place.times(25, 7))
+    found = interleaved(cases, place.times(25, 5))
     for words in verbs(""):
         verb = " ".join(words[:2])
         ours, small = median(found[f"large {verb}"]), median(found[f"small {verb}"])

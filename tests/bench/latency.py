@@ -75,7 +75,7 @@ def commit_to_line(place) -> Row:
 
         return case
 
-    found = interleaved({"ours": ours, "raw inotify": bare("bell"), "250 ms poll": bare("poll")}, place.times(40, 12))
+    found = interleaved({"ours": ours, "raw inotify": bare("bell"), "250 ms poll": bare("poll")}, place.times(40, 8))
     os.close(fd)
     for bell in bells.values():
         bell.kill()
@@ -115,7 +115,7 @@ def start_to_line(place) -> Row:
     peer = Hcom.make(place)
     if peer:
         cases["hcom"] = peer.exchange
-    found = interleaved(cases, place.times(40, 12))
+    found = interleaved(cases, place.times(40, 8))
     mine = found.pop("ours")
     compared = {name: round(median(samples), 1) for name, samples in found.items()}
     return Row(

@@ -31,7 +31,7 @@ def hot(place, floor):
         "state": lambda: cem.tt("state"),
         "inbox": lambda: cem.tt("inbox"),
     }
-    found = interleaved(cases | floor, place.times(40, 10))
+    found = interleaved(cases | floor, place.times(40, 8))
     for name in cases:
         yield verb(name, found, 22, 1.8)
 
@@ -84,6 +84,6 @@ def others(place, floor):
         ("--help",),
     ]
     cases = {" ".join(words[:2]): (lambda words=words: bob.tt(*words)) for words in commands}
-    found = interleaved(cases | floor, place.times(20, 5))
+    found = interleaved(cases | floor, place.times(20, 3))
     for name in cases:
         yield verb(name, found, 50)

@@ -15,6 +15,8 @@ SCOPE = [
     *["whoami", "list", "join", "leave", "wait", "standby", "try", "state", "health", "events", "kick"],
     *["release", "pass", "assign", "take", "wakes", "inbox", "focus", "schema", "completion", "demo"],
     *["ack", "monitor", "hook"],
+    *["install", "uninstall", "self-update"],
+    *[f"instructions {word}" for word in ("show", "edit", "update", "reset")],
     "msg send",
     "msg recv",
     "msg reply",
@@ -24,6 +26,9 @@ SCOPE = [
     "config get",
     "config set",
     "config list",
+    *[f"stations {word}" for word in ("list", "add", "remove", "attach")],
+    *[f"tickets {word}" for word in ("list", "show", "assign", "start", "return", "done", "cancel")],
+    *["delegate", "ask", "answer", "asks list", "asks escalate", "journal", "board", "usage"],
 ]
 IDS = [command.title for command in table.COMMANDS]
 

@@ -12,72 +12,19 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
-import subprocess
 import time
 
 import psutil
 
 from tests.clients.terminal import Terminal
+from tests.clients.where import PINNED, find
 from tests.kit.procs import Proc, Run, gone, kill_holding, send, start_directly, wait_for
 
 KEY = "dummy-key-for-loopback"
-WHERE = "TT_TEST_CLIENTS"  # a node_modules directory that holds them
-PINNED = {"claude": "2.1.332", "codex": "0.171.0"}
-PACKAGES = {
-    "claude": ("@anthropic-ai/claude-code", "@anthropic-ai/claude-code-*/claude"),
-    "codex": ("@openai/codex", "@openai/codex-*/vendor/*/bin/codex"),
-}
 DEAD = "http://127.0.0.1:9"  # where all that is not loopback is sent: nobody listens there
 NOWHERE = {name: DEAD for proxy in ("http_proxy", "https_proxy", "all_proxy") for name in (proxy, proxy.upper())}
 NOWHERE |= dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost")
-
-
-# --- where they are ----------------------------------------------------------------------
-
-
-def _node_modules() -> list[str]:
-    """Where npm may have put them, the told directory first (and then no other)."""
-    told = os.environ.get(WHERE)
-    if told:
-        return [told]
-    places = ["/usr/lib/node_modules", "/usr/local/lib/node_modules"]
-    npm = shutil.which("npm")
-    if npm:
-        done = subprocess.run([npm, "root", "-g"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        places += done.stdout.split("\n")[:1]
-    return places
-
-
-def find(client: str) -> str | None:
-    """The native program of this client, or None where it is not installed."""
-    package, program = PACKAGES[client]
-    for place in filter(None, _node_modules()):
-        # npm puts the platform's package beside the main one, or (installed globally) inside it
-        for below in ("", os.path.join(package, "node_modules")):
-            found = sorted(glob.glob(os.path.join(glob.escape(place), below, program)))
-            if found:
-                return found[0]
-    return None if os.environ.get(WHERE) else shutil.which(client)
-
-
-def why_not(client: str) -> str | None:
-    """Why tests with this client cannot run here; None if they can."""
-    if find(client) is None:
-        place = os.environ.get(WHERE) or "npm's global packages or PATH"
-        return f"{client} is not in {place} (npm install {PACKAGES[client][0]}@{PINNED[client]}, {WHERE}=…/node_modules)"
-    return None if shutil.which("tmux") else "tmux is not installed"
-
-
-def version(client: str) -> str:
-    """What the program says of itself."""
-    program = find(client)
-    assert program is not None
-    done = subprocess.run(
-        [program, "--version"], capture_output=True, text=True, env={"PATH": os.defpath, "HOME": os.devnull}
-    )
-    return done.stdout.strip()
 
 
 class Done(Run):
@@ -267,18 +214,35 @@ class Claude(Client):
     def registered(self) -> dict:
         """The client's own record of the interactive session: sessionId, messagingSocketPath, status."""
         path = os.path.join(self.config, "sessions", f"{self.pid}.json")
-        with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
-            return json.load(file)
-        return {}
+        try:
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)
+        except (OSError, ValueError):  # not there yet, or just being written
+            return {}
 
     @property
     def session(self) -> str:
         """The session id now; `/clear` changes it."""
         return self.registered()["sessionId"]
 
+    @property
+    def status(self) -> str:
+        """What the client says of itself: idle, busy, or shell while only background commands run."""
+        return str(self.registered().get("status", ""))
+
     def idle(self, timeout: float = 20) -> None:
-        """Until the client says that it is idle."""
-        wait_for(lambda: self.registered().get("status") == "idle", timeout, "an idle client")
+        """Until no turn is open, as the client says; background commands may run."""
+        try:
+            wait_for(lambda: self.status not in ("busy", ""), timeout, "an idle client")
+        except AssertionError as error:
+            message = f"{error}: {self.registered()}\n{self.screen()}"
+            raise AssertionError(message) from None
+
+    def ask(self, prompt: str, requests: int = 1, timeout: float = 30):
+        """The same, and the hooks at the end of the turn have run."""
+        request = super().ask(prompt, requests, timeout)
+        self.idle()
+        return request
 
     def compact(self) -> None:
         """`/compact`, to its end."""
@@ -373,7 +337,8 @@ trust_level = "trusted"
         while not self._prompting():
             self._answer(r"2\. Use existing model")
             self._answer(r"2\. Trust all and continue")
-            assert terminal.running and time.monotonic() < until, f"no prompt\n{terminal.screen()}"
+            assert terminal.running, terminal.screen()
+            assert time.monotonic() < until, f"no prompt\n{terminal.screen()}"
         return self
 
     def _prompting(self) -> bool:
@@ -387,7 +352,10 @@ trust_level = "trusted"
         terminal = self._live
         if not terminal.shows(choice):
             return
-        for key, reached in (("Down", lambda: terminal.shows("› " + choice)), ("Enter", lambda: not terminal.shows(choice))):
+        for key, reached in (
+            ("Down", lambda: terminal.shows("› " + choice)),
+            ("Enter", lambda: not terminal.shows(choice)),
+        ):
             self._press(key, reached)
 
     def _press(self, key: str, reached) -> None:

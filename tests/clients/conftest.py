@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from tests.clients.clients import NOWHERE, Claude, Codex, find, version, why_not
+from tests.clients.clients import NOWHERE, Claude, Codex
 from tests.clients.model import Model
+from tests.clients.where import find, version, why_not
 from tests.kit.procs import gone, holding, kill_holding
 
 HERE = os.path.dirname(os.path.abspath(__file__))

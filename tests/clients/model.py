@@ -9,7 +9,7 @@ answered by step k, and whatever comes after the last step by the text `ok ack`.
 another agent reaches the model as user text, so its body may choose a script as well.
 
 Every request is kept with its time of arrival. "Main" requests are those of a conversation; what
-clients ask beside it (a title, a token count) is answered and not counted. All waiting is by
+clients ask beside it (a title, the summary of `/compact`, a token count) is answered and not counted. All waiting is by
 condition variable: nothing here sleeps.
 """
 
@@ -29,7 +29,9 @@ from tests.clients import wire
 
 RUN = re.compile(r"\bRUN (\w+)")
 TITLE = "Generate a concise, single-line task title"  # Codex asks for one beside the first turn
+COMPACT = "Your task is to create a detailed summary of the conversation"  # what `/compact` asks for
 DEFAULT = [{"text": "ok ack"}]
+ASIDE = [{"text": "<analysis>none</analysis>\n<summary>what was said before</summary>"}]
 OUTPUT_TOKENS = 7
 
 
@@ -125,7 +127,8 @@ class Request:
         self.number = 0
         self.reply: list[dict] = []
         talks = path.endswith(("/messages", "/responses"))
-        self.main = talks and bool(body.get("tools")) and not any(TITLE in item.text for item in self.items)
+        aside = any(words in item.text for item in self.new for words in (TITLE, COMPACT))
+        self.main = talks and bool(body.get("tools")) and not aside
 
     @functools.cached_property
     def items(self) -> list[Item]:
@@ -174,7 +177,7 @@ class Request:
         return self.headers.get("x-claude-code-agent-id")
 
     def __repr__(self) -> str:
-        new = "\n    ".join(repr(item)[-1500:] for item in self.new)
+        new = "\n    ".join(repr(item)[-700:] for item in self.new)
         return f"request {self.number} {self.path} {self.wall:.3f}\n    {new}"
 
 
@@ -294,7 +297,7 @@ class Model:
 
     def take(self, request: Request) -> list[dict]:
         """Keep a request and choose its answer; it counts as being answered until `done`."""
-        reply = self._choose(request) if request.main else [{"text": "title"}]
+        reply = self._choose(request) if request.main else ASIDE
         with self._changed:
             request.number, request.reply = next(self._numbers), reply
             self.requests.append(request)
@@ -310,8 +313,8 @@ class Model:
         """The answer without its gates, once all of them are open."""
         with self._changed:
             for block in reply:
-                if "gate" in block:
-                    self._changed.wait_for(lambda gate=block["gate"]: gate in self._gates or self._closed)
+                while "gate" in block and block["gate"] not in self._gates and not self._closed:
+                    self._changed.wait()
         return [block for block in reply if "gate" not in block]
 
     def done(self) -> None:
@@ -346,13 +349,13 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_) -> None:
         """Nothing: requests are kept by the model."""
 
-    def do_HEAD(self) -> None:  # noqa: N802  # the name that http.server calls
+    def do_HEAD(self) -> None:
         self._plain(200, {})
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         self._plain(200, {"object": "list", "data": []})
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         try:
             body = json.loads(self._body())
         except ValueError:

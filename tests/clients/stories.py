@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime
+import datetime as dt
 import os
 import re
 import statistics
+import subprocess
+import sys
+import time
 
 import psutil
 
@@ -20,7 +22,7 @@ ALLOW = {"allow": ["Bash", "Read", "Edit", "Write"]}  # default mode would ask a
 
 def seconds(stamp: str) -> float:
     """An ISO time of the bus as Unix seconds."""
-    return datetime.datetime.fromisoformat(stamp).timestamp()
+    return dt.datetime.fromisoformat(stamp).timestamp()
 
 
 def joins(client, *more: str) -> str:
@@ -66,19 +68,27 @@ def unread(world, agent: str) -> list[int]:
 
 def received(world, agent: str, seq: int) -> bool:
     """Is this mail recorded as received?"""
-    return bool(
-        world.rows("SELECT 1 FROM mail WHERE box = ? AND seq = ? AND received_at IS NOT NULL", agent, seq)
-    )
+    return bool(world.rows("SELECT 1 FROM mail WHERE box = ? AND seq = ? AND received_at IS NOT NULL", agent, seq))
 
 
 def sends(sender, to: str, text: str, *more: str):
     """`tt msg send`; its result."""
-    return sender.tt("msg", "send", to, text, *more).ok().json
+    return sender.tt("msg", "send", to, text, "--json", *more).ok().json
 
 
 def woken_after(sent: dict, request: Request) -> float:
     """Seconds from the commit of a message to the model's request."""
     return request.wall - seconds(sent["created_at"])
+
+
+def slowness() -> float:
+    """How much slower than usual this machine is now (at least 1): a busy one is no defect of ours."""
+    taken = []
+    for _ in range(7):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
+        taken.append(time.monotonic() - began)
+    return max(1.0, statistics.median(taken) / 0.012)
 
 
 def told(name: str, values) -> None:
@@ -109,7 +119,8 @@ def held(world, agent: str, kind: str) -> bool:
 
 
 def armed(client, agent: str) -> int:
-    """The pid of the rewake that is blocked for this agent, waited for."""
+    """The pid of the rewake that is blocked for this agent, waited for; the client is idle then."""
+    client.idle()
 
     def blocked():
         pids = hooks_running(client, "rewake")
@@ -120,10 +131,11 @@ def armed(client, agent: str) -> int:
 
 def asleep(pid: int) -> bool:
     """Does the process sleep on its bells (inotify) in the kernel?"""
-    with contextlib.suppress(OSError):
+    try:
         files = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
-        return any("inotify" in name for name in files) and wchan(pid).startswith(("poll", "do_poll"))
-    return False
+    except OSError:
+        return False
+    return any("inotify" in name for name in files) and wchan(pid).startswith(("poll", "do_poll"))
 
 
 def hooks_running(client, name: str = "") -> list[int]:

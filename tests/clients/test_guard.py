@@ -11,7 +11,7 @@ from tests.processes.stories import HANDOFF, owner
 
 pytestmark = pytest.mark.skip(reason="hooks not built yet")
 
-BLOCKED = "Stop hook feedback"
+BLOCKED = "]: talking-stick: "  # behind the command line, which the client quotes
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_a_subagents_stop_is_never_blocked(session, world, model, background):
     inside = [request for request in model.since(before) if request.subagent]
     assert len(inside) == 2, model.told()
     assert not any("talking-stick:" in request.new_text for request in inside)
-    per_turn = 2 if background else 1  # the hand-back of a background agent is a turn of its own
-    assert 1 <= len(blocks(model, before)) <= per_turn, model.told()
+    # an interactive client may put it into the background whatever was asked: its end is a turn of its own then
+    assert 1 <= len(blocks(model, before)) <= 2, model.told()
 
 
 def test_a_headless_run_ends_at_once_and_with_the_turn_after_one_block(claude, project, model):

@@ -43,7 +43,7 @@ def test_a_held_answer_keeps_the_turn_open(claude, model):
     claude.interactive(bypass=True)
     claude.type(model.script("slow", [hold("go"), say("at last")]))
     model.wait_count(1)
-    wait_for(lambda: claude.registered()["status"] == "busy", what="a busy client")
+    wait_for(lambda: claude.status == "busy", what="a busy client")
     model.let("go")
     claude.terminal.wait("at last")
 
@@ -91,6 +91,7 @@ def test_the_end_of_the_client_ends_its_wait_and_marks_nothing(claude, world, pr
     me = stories.joins(claude)
     project.busy()
     waiting = stories.waits(claude)
+    print(f"status while a background command runs: {claude.status}")
     output = stories.output_file(world, waiting)
     claude.kill9()
     wait_for(lambda: gone(waiting), 5, "the end of the wait")

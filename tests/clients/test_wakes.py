@@ -17,7 +17,7 @@ from tests.processes.stories import guardians, owner, sends_many
 
 pytestmark = pytest.mark.skip(reason="hooks not built yet")
 
-WITHIN = 0.150  # seconds from the commit to the model's request, median of ten
+WITHIN = 0.150  # seconds from the commit to the model's request, median of ten, on a quiet machine
 MODES = pytest.mark.parametrize("bypass", [False, True], ids=["default", "bypass"])
 
 
@@ -59,9 +59,12 @@ def woken(claude, world, project, me: str, text: str):
 @MODES
 def test_ten_messages_are_ten_turns_with_whole_envelopes_and_receipts(session, world, project, bypass):
     me = started(session, world, bypass=bypass)
+    before = stories.slowness()
     taken = [woken(session, world, project, me, f"message number {n}")[0] for n in range(10)]
+    slow = max(before, stories.slowness())
     stories.told(f"commit → turn by rewake, {'bypass' if bypass else 'default'} mode", taken)
-    assert statistics.median(taken) < WITHIN
+    print(f"this machine is {slow:.1f} × slower than usual")
+    assert statistics.median(taken) < WITHIN * slow
     assert stories.unread(world, me) == []
 
 
@@ -156,7 +159,7 @@ def test_an_interrupt_beside_a_wait_costs_at_most_two_turns(session, world, proj
     stories.waits(session)
     before = model.count()
     sent = stories.sends(project.bob, me, "stop now", "--interrupt")
-    assert sent["also_receiver"] is True
+    assert sent["also_receiver"] is True, sent
     model.wait_next(before)
     model.quiet(2)
     assert 1 <= model.count() - before <= 2, model.told()
@@ -230,6 +233,7 @@ def test_after_three_rewakes_without_a_receipt_there_is_silence_until_a_prompt(c
     before = model.count()
     world.write(*os.path.split(deaf), "")
     for number in range(6):
+        stories.armed(claude, me)
         stories.sends(project.bob, me, f"try {number}")
         model.quiet(1.5)
     assert len(envelope_turns(model, before)) == 3, model.told()

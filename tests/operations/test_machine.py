@@ -30,7 +30,7 @@ from monitor import granting
 from tests.kit.desk import ANN, HANDOFF, A, B, C, D, Desk
 
 AGENTS = (A, B, C, D)
-EXAMPLES = int(os.environ.get("TESTS_MACHINE_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("TESTS_MACHINE_EXAMPLES", "20"))
 STEPS = int(os.environ.get("TESTS_MACHINE_STEPS", "30"))
 
 agents = st.sampled_from(AGENTS)

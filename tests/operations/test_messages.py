@@ -157,9 +157,10 @@ class TestRoom:
 
     def test_the_room_bell_rings_once_for_those_who_wait(self, three):
         """A bell each would take the sender's CPU from the receivers."""
-        three.listen(B)
+        three.listen(A)
         send(three, ANN, "room")
-        assert bell(B) not in three.rang
+        assert bell(A) not in three.rang
+        assert three.rang.count(f"room-{three.room()}") == 1
 
     def test_who_comes_later_does_not_get_it(self, three):
         send(three, ANN, "room")

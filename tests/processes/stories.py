@@ -73,9 +73,11 @@ def _sleeps(world, pid: int) -> bool:
 
 def wchan(pid: int) -> str:
     """Where in the kernel the main thread sleeps."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-        return file.read()
-    return ""
+    try:
+        with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def _open_files(pid: int) -> list[str]:
@@ -187,8 +189,11 @@ def listens(world, agent) -> bool:
 
 def events(world, *types: str):
     """Events of these types (all without any), oldest first, with their bodies."""
-    rows = world.rows("SELECT * FROM events WHERE ? = '[]' OR type IN (SELECT value FROM json_each(?)) ORDER BY seq",
-                      json.dumps(types), json.dumps(types))
+    rows = world.rows(
+        "SELECT * FROM events WHERE ? = '[]' OR type IN (SELECT value FROM json_each(?)) ORDER BY seq",
+        json.dumps(types),
+        json.dumps(types),
+    )
     return [dict(row) | {"body": json.loads(row["body"])} for row in rows]
 
 

@@ -131,7 +131,7 @@ def test_a_blocked_peer_is_handed_the_turn_of_a_killed_holder(world, record_prop
     assert result["status"] == "your_turn", result
     assert result["handoff"]["recovery"]["agent_id"] == ann.id
     assert result["handoff"]["recovery"]["last_handoff"]["next_action"] == "do the rest"
-    assert took < GRACE / 1000 + 1
+    assert took < 9, "something waited for a limit that was not shortened"
     assert guarded(world)
     wait_for(lambda: len(guardians(world)) == 1, what="the end of the old guardian")
 
@@ -317,9 +317,7 @@ def test_an_archived_room_gives_its_handoff_back_to_who_joins(world):
 @pytest.mark.timeout(600)
 def test_sixteen_first_commands_at_once_make_one_sound_bus(world):
     repo = world.repo()
-    agents = [
-        (world.person if number % 4 == 3 else world.agent)(f"a{number}", repo) for number in range(16)
-    ]
+    agents = [(world.person if number % 4 == 3 else world.agent)(f"a{number}", repo) for number in range(16)]
     verbs = (("join",), ("msg", "send", "bus", "hello"), ("join",), ("config", "set", "retention", "24"))
     for number in range(100 if SLOW else 10):
         data = os.path.join(world.data, f"round-{number}")
@@ -329,9 +327,7 @@ def test_sixteen_first_commands_at_once_make_one_sound_bus(world):
             gate.wait(20)
             agent.result = agent.start(*words, env={"TALKING_STICK_DATA_DIR": data})
 
-        threads = [
-            threading.Thread(target=first, args=(agent, verbs[place % 4])) for place, agent in enumerate(agents)
-        ]
+        threads = [threading.Thread(target=first, args=(agent, verbs[place % 4])) for place, agent in enumerate(agents)]
         for thread in threads:
             thread.start()
         for thread in threads:

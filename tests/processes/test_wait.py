@@ -196,7 +196,7 @@ def test_a_timeout_is_kept(world):
     result = wait.wait().ok().json
     late = time.time() * 1000 - row["since"]
     assert (result["status"], result["wake_reason"], result["events"]) == ("not_yet", "timeout", [])
-    assert 1400 <= late < 5000
+    assert 1400 <= late < 15_000
     assert not listens(world, bob)
 
 

@@ -43,7 +43,12 @@ def any_seats(draw, names=NAMES):
     ranks = draw(st.lists(st.integers(1, 50), unique=True, min_size=len(present), max_size=len(present)))
     held = draw(st.lists(st.integers(0, 5), min_size=len(present), max_size=len(present)))
     facts = st.fixed_dictionaries(dict.fromkeys(FACTS, TRUE_OR_FALSE))
-    return [Seat(name, rank, turn_id, **draw(facts)) for name, rank, turn_id in zip(present, ranks, held, strict=True)]
+    graces = st.integers(1, limits.GONE_GRACE_INFERRED)
+    found = [Seat(name, rank, turn_id, **draw(facts)) for name, rank, turn_id in zip(present, ranks, held, strict=True)]
+    for one in found:  # only one that is gone can have vanished, and has until then a grace
+        one.vanished = one.vanished and one.gone
+        one.grace_left = draw(graces) if one.gone and not one.vanished else 0
+    return found
 
 
 @st.composite

@@ -80,8 +80,9 @@ class TestReserved:
         gone = ANN.replace(gone=True, vanished=True)
         assert look(room(reserved_for="ann"), gone)[0] == "step"
 
-    def test_a_gone_process_alone_ends_no_reservation(self):
-        assert look(room(reserved_for="ann"), ANN.replace(gone=True))[0] == "not_yet"
+    def test_a_gone_process_alone_ends_no_reservation_but_its_grace_is_waited_for(self):
+        gone = ANN.replace(gone=True, grace_left=700)
+        assert look(room(reserved_for="ann"), gone) == ("not_yet", None, NOW + 700)
 
 
 class TestIdle:
@@ -234,6 +235,12 @@ def test_deadlines_lie_in_the_future(found, seats, claim):
     assert deadline is None or deadline > NOW
 
 
+def aged(one, elapsed):
+    """The same member some time later, if nothing was heard of it."""
+    left = max(0, one.grace_left - elapsed)
+    return one.replace(grace_left=left, vanished=one.gone and left == 0)
+
+
 @anything
 def test_at_its_deadline_the_answer_is_another_one(found, seats, claim):
     """Else the waiter would only have been woken for nothing, again and again."""
@@ -241,7 +248,8 @@ def test_at_its_deadline_the_answer_is_another_one(found, seats, claim):
     if first.deadline is None or first.kind == "takeover":
         return
     later = found.replace(owner_silent=found.owner_silent + first.deadline - NOW)
-    again = turn.evaluate(later, seats, mine(seats), claim=claim, now=first.deadline)
+    then = [aged(one, first.deadline - NOW) for one in seats]
+    again = turn.evaluate(later, then, mine(then), claim=claim, now=first.deadline)
     assert (again.kind, again.deadline) != (first.kind, first.deadline)
 
 

@@ -14,7 +14,7 @@ NOW = 1_790_000_000_000
 def covered(fill, box, seqs, agent="bob", state="sent"):
     """A wake of this agent that covers these rows; its number."""
     with db.Write(fill.con) as con:
-        wake = wakes.begin(con, wakes.Attempt(agent, 1, "line", None, max(seqs), NOW, state=state))
+        wake = wakes.begin(con, wakes.Attempt(agent, 1, "inbox", None, max(seqs), NOW, state=state))
         mail.cover(con, box, seqs, wake)
     return wake
 

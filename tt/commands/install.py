@@ -44,4 +44,7 @@ def _names(args: dict[str, Any], every: tuple[str, ...], help_: str) -> list[str
         raise BusError("usage", "name harnesses or give --all, not both", help_)
     if not args["all"] and not args["harness"]:
         raise BusError("usage", f"which harness? One of {', '.join(every)}, or --all", help_)
-    return [name for name in every if args["all"] or name in args["harness"]]
+    from tt.install.specs import ALIASES
+
+    meant = {ALIASES.get(name, name) for name in args["harness"]}
+    return [name for name in every if args["all"] or name in meant]

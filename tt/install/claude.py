@@ -112,24 +112,45 @@ def _by_plugin(run: Work, client: Client) -> str | None:
     """Generate and install the plugin; why it didn't work, None if it did."""
     folder = claude_plugin.folder(run.data)
     version = claude_plugin.generate(run, guard=run.managed.choice("claude")["guard"])
-    if edit.mentions_us(client.settings):
-        edit.unmerge(run, "hooks", client.settings)
-    _withdraw_skill(run, client)
-    before = _text(client.settings)
     present = client.installed()
     done = [] if present == version and client.marketplace() == folder else _commands(client, folder, present)
-    state = "already_present" if not done else "updated" if present else "added"
-    for words in done if not run.dry else []:
-        code, said = client.call(*words)
-        if code and words[1:3] != ["marketplace", "update"]:
-            run.tell("plugin", folder, "skipped", f"claude {' '.join(words)}: {_last_line(said)}")
-            return "its plugin commands failed"
+    base = edit.former(run, client.settings, _text(client.settings))
+    reason = None if run.dry else _tell_client(run, client, done)
+    if reason is not None:
+        return reason
+    _leave_settings(run, client)
     if done and not run.dry:
-        _keep_style(run, client, before)
-    detail = "restart Claude Code, or /reload-plugins" if done else ""
+        _keep_style(run, client, base)
+    state = "already_present" if not done else "updated" if present else "added"
+    detail = f"noted in {client.settings}; restart Claude Code, or /reload-plugins" if done else ""
     run.tell("plugin", folder, state, detail, commands=[" ".join(["claude", *words]) for words in done])
     _inbound(run, client)
     return None
+
+
+def _tell_client(run: Work, client: Client, commands: list[list[str]]) -> str | None:
+    """Run the commands; why it didn't work, None if it did.
+
+    The settings give up our hooks between the last two: not before the client has shown that it
+    knows plugins, and not after it has ours, since both at once would fire twice.
+    """
+    for words in commands:
+        if words[1] == "install":
+            _leave_settings(run, client)
+        code, said = client.call(*words)
+        if code and words[1:3] != ["marketplace", "update"]:
+            run.tell(
+                "plugin", claude_plugin.folder(run.data), "skipped", f"claude {' '.join(words)}: {_last_line(said)}"
+            )
+            return "its plugin commands failed"
+    return None
+
+
+def _leave_settings(run: Work, client: Client) -> None:
+    """Our hooks out of the settings, and the skill beside them away. Raises Failed if that can't be done."""
+    if edit.mentions_us(client.settings) and edit.unmerge(run, "hooks", client.settings) == "failed":
+        raise Failed("our hooks are in the settings, so the plugin was not installed")
+    _withdraw_skill(run, client)
 
 
 def _commands(client: Client, folder: str, present: str | None) -> list[list[str]]:
@@ -145,14 +166,13 @@ def _commands(client: Client, folder: str, present: str | None) -> list[list[str
     return [["plugin", "marketplace", "update", claude_plugin.NAME], ["plugin", "update", NAME]]
 
 
-def _keep_style(run: Work, client: Client, before: str | None) -> None:
-    """The settings as they were, with what the client put in, if that is all it did."""
+def _keep_style(run: Work, client: Client, base: str | None) -> None:
+    """`base`, the settings without us, with what the client put in, if that is all it did."""
     after = _text(client.settings)
     try:
         values = hooksfile.root_of(after or "").value
         found = {path: hooksfile.value_at(values, path) for path in _BY_CLIENT}
         wanted = Wanted(values={path: value for path, (there, value) in found.items() if there})
-        base = edit.former(run, client.settings, before)
         new, memory = hooksfile.add(base or "", wanted)
         if hooksfile.root_of(new).value != values:
             return

@@ -100,8 +100,9 @@ def _result(run: Work, status: str) -> Result:
     failed = [line for line in run.lines if line["state"] == "failed"]
     changed = [line for line in run.lines if line["state"] in _CHANGES]
     if failed and not changed:
-        first = f"{failed[0]['path']}: {failed[0].get('detail', 'failed')}"
-        raise BusError("cli_error", first, "nothing was changed", results=run.lines)
+        first = failed[0]
+        what = f"{first['harness']} {first['what']} failed: {first['path']}: {first.get('detail', '')}"
+        raise BusError("cli_error", what, "nothing was changed", results=run.lines)
     result: Result = {"status": "planned" if run.dry else status, "results": run.lines, "failed": len(failed)}
     if run.dry:
         result["python"] = sys.executable

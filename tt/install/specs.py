@@ -100,6 +100,7 @@ SPECS = (
     ),
 )
 NAMES = tuple(spec.name for spec in SPECS)
+ALIASES = {"claude-code": "claude", "gemini-cli": "gemini", "agy": "antigravity"}  # names people know them by
 AGENTS = "agents"  # a target of uninstall: the shared skill alone
 
 
