@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from bus import deliver, envelope
+from bus import deliver, envelope, quickjson
 from bus.operations import board, offer, receive, session, sweep
 from bus.operations.outcome import Wakes
 from bus.store import agents
@@ -42,7 +40,7 @@ def run(call: Call) -> Answer | None:
         board.settle(ctx, shown)
         _wake_again(ctx)
 
-    return Answer(stdout=json.dumps(answer, ensure_ascii=False) + "\n", after=after)
+    return Answer(stdout=quickjson.dumps(answer, ensure_ascii=False) + "\n", after=after)
 
 
 def _by_person(call: Call) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from bus import limits
+from bus import limits, quickjson
 from bus.operations import offer, receive, session
 from bus.store import agents, wakes
 from hooks.entry import Answer
@@ -28,6 +26,7 @@ def run(call: Call) -> Answer | None:
     known = agents.get(ctx.bus.con, ctx.me)
     if known is None:
         return None
+    offer.unheard(ctx.bus, known, ctx.now)
     if not offer.levels(ctx.bus.con, receive.boxes(ctx.bus.con, ctx.me), ctx.now) and not _offer_again(ctx, known):
         return None
     way = offer.Way("hook", ack=True, max_bytes=limits.HOOK_BYTES)
@@ -35,7 +34,7 @@ def run(call: Call) -> Answer | None:
     if offered is None:
         return None
     shown = {"hookSpecificOutput": {"hookEventName": call.event.name, "additionalContext": offered.text}}
-    text = json.dumps(shown, ensure_ascii=False) + "\n"
+    text = quickjson.dumps(shown, ensure_ascii=False) + "\n"
     return Answer(stdout=text, after=lambda: offer.done(ctx.bus, offered, "sent", None, ctx.now))
 
 

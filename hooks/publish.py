@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 
-from bus import datadir, deliver, marks
+from bus import datadir, deliver, marks, quickjson
 from bus.operations import journal, session, sweep
 from bus.operations.outcome import Wakes
 from hooks import entry
@@ -89,7 +88,7 @@ def _setting(path: str) -> str | None:
     """One file's word."""
     try:
         with open(path, encoding="utf-8") as file:
-            settings = json.loads(file.read(SETTINGS_BYTES))
+            settings = quickjson.loads(file.read(SETTINGS_BYTES))
     except (OSError, ValueError):
         return None
     value = settings.get("crossSessionInbound") if isinstance(settings, dict) else None

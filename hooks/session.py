@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 
-from bus import clock, datadir, deliver, process
+from bus import clock, datadir, deliver, process, quickjson
 from bus.operations import present, session
 from hooks.entry import Answer, attended
 
@@ -47,7 +46,7 @@ def _started(call: Call, ctx: Context) -> Answer | None:
         return None
     text = "\n".join(_lines(call, ctx))
     shown = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
-    return Answer(stdout=json.dumps(shown, ensure_ascii=False) + "\n")
+    return Answer(stdout=quickjson.dumps(shown, ensure_ascii=False) + "\n")
 
 
 def _lines(call: Call, ctx: Context) -> list[str]:
@@ -73,7 +72,7 @@ def _record_grok(call: Call) -> None:
     line["at"] = clock.iso(clock.now())
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        os.write(fd, (json.dumps(line) + "\n").encode())
+        os.write(fd, (quickjson.dumps(line) + "\n").encode())
     finally:
         os.close(fd)
 
@@ -82,7 +81,7 @@ def _recorded(path: str, line: dict[str, str]) -> bool:
     """Is this session, process and workspace noted already?"""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            wanted = json.dumps(line)[:-1]
+            wanted = quickjson.dumps(line)[:-1]
             return any(noted.startswith(wanted) for noted in file)
     except OSError:
         return False

@@ -5,8 +5,7 @@ Names come in snake, camel and kebab spelling. What is unknown is nothing, not a
 
 from __future__ import annotations
 
-import json
-
+from bus import quickjson
 from bus.records import Record
 
 TYPE_CHECKING = False
@@ -58,7 +57,7 @@ class Event(Record):
 def parse(raw: bytes, env: Mapping[str, str], told: str = "") -> Event | None:
     """The event in a payload, or None. `told`: the event's name where the payload has none (Antigravity)."""
     try:
-        found = json.loads(raw.decode("utf-8", "replace"))
+        found = quickjson.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):

@@ -7,12 +7,14 @@ only timer is the nearest deadline that the store names.
 
 from __future__ import annotations
 
+import gc
 import os
 
 from bus import bell, clock, crash, deliver, ids, limits, locks, marks, process
 from bus.deliver import guardian
 from bus.errors import BusError
 from bus.operations import answers, looking, receive, sweep, views
+from bus.operations.enter import seated
 from bus.operations.outcome import Guard, Wakes
 from bus.rules import route
 from bus.store import agents, db, listeners, members, rooms
@@ -58,13 +60,14 @@ def wait(  # a verb's options
     if park and claim:
         raise BusError("invalid_wait_mode", "--park and --claim exclude each other", "leave one of them out")
     granting.observer(ctx)
-    granting.arrive(ctx, park=park)
+    seated(ctx)
     held = locks.hold(ctx.bus.lock(ctx.me, "wait"))
     if held is None:
         raise _duplicate(ctx)
     waiting = Wait(ctx, looking.Wish(park, claim), emit, after)
     try:
         with Signals() as signals:
+            granting.arrive(ctx, park=park)  # with the lock: a refused second wait must not un-park anybody
             return waiting.run(signals, None if timeout_ms is None else clock.now() + timeout_ms)
     finally:
         waiting.close()
@@ -314,6 +317,7 @@ class Wait:
         times = [time for time in (self.deadline, end) if time is not None]
         self.ears.fds = tuple(watch for watch in (self.client, self.peer) if watch is not None)
         self.blocked = True
+        gc.enable()  # the start of a command turned it off; this one may live for days
         signals.interrupt = True
         try:
             signals.check()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from tt.main import main
+from tt.main import start
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start()

@@ -6,10 +6,9 @@ has the shape of `handoff`, whatever way it came in.
 
 from __future__ import annotations
 
-import json
 import sys
 
-from bus import limits
+from bus import limits, quickjson
 from bus.errors import BusError
 
 TYPE_CHECKING = False
@@ -120,7 +119,7 @@ def handoff(args: Args) -> dict[str, Any]:
     else:
         given = {name: args[name] for name in ("status", "next_action") if args[name] is not None}
     shaped = shape(given)
-    size = len(json.dumps(shaped, ensure_ascii=False, separators=(",", ":")).encode())
+    size = len(quickjson.dumps(shaped, ensure_ascii=False, separators=(",", ":")).encode())
     if size > limits.HANDOFF_BYTES:
         raise _bad(
             f"the handoff has {size} bytes, at most {limits.HANDOFF_BYTES} are allowed",
@@ -143,6 +142,8 @@ def _json_handoff() -> dict[str, Any]:
     if not data.strip():
         raise _bad("stdin is empty", _TEMPLATE_HINT)
     try:
+        import json  # only a handoff by stdin is read strictly
+
         given = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         raise _bad(f"stdin is not valid UTF-8 (byte {error.start})") from error

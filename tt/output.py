@@ -6,9 +6,10 @@ raises for a closed or full stdout: the caller is told that the result was not p
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+
+from bus import quickjson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,13 +99,18 @@ def silence() -> None:
 
 def _json(value: Any, *, indented: bool = False) -> str:
     """One line, or several for a person who looks at JSON. Lone surrogates (file names) are escaped."""
-    indent = 2 if indented else None
-    separators = None if indented else (",", ":")
-    shown = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+    if indented:
+        import orjson  # a person who looks has time; an agent's one line is on the hot path
+
+        try:
+            return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+        except orjson.JSONEncodeError:
+            return quickjson.dumps(value, indent=2)
+    shown = quickjson.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         shown.encode()
     except UnicodeEncodeError:
-        shown = json.dumps(value, indent=indent, separators=separators)
+        shown = quickjson.dumps(value, separators=(",", ":"))
     return shown
 
 

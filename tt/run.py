@@ -8,7 +8,6 @@ SIGHUP are held back until the end. Nothing is marked that was not flushed.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from bus import clock, crash
@@ -17,6 +16,7 @@ from tt import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from typing import Any, Self
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Args = dict[str, Any]
     Operation = Callable[[Context], Outcome]
+else:
+    import _signal as signal  # the C part: `signal` itself loads enum, 2 ms
 
 HELD = ("SIGTERM", "SIGINT", "SIGHUP")
 

@@ -88,17 +88,18 @@ def _serve_agent(bus: Bus, agent: str, box: str, *, rang: bool, now: int) -> Del
     reach = present.reach(bus, agent, known)
     if known is not None and box.startswith(STATION) and reach.reachable():
         offer.unheard(bus, known, now)
+    # Before the bell: whoever hears it may have read everything a moment later.
+    levels = offer.levels(bus.con, [box], now)
     if reach.wait and not rang:
         bell.ring(bus.agent_bell(agent))
     heard = Delivery(box, "receiver", "wait", "woken")
     if known is None or known.kind != "harness":
         return heard if reach.wait else Delivery(box, "not_woken", None, "queued", "people read when they look")
-    mark = marks.read(bus, agent)
-    levels = offer.levels(bus.con, [box], now)
     urgent = mail.INTERRUPT in levels
-    if reach.wait and not urgent and route.wait_serves(known.harness, turn_open=mark.is_open(now)):
+    turn_open = marks.read(bus, agent).is_open(now)
+    if reach.wait and not urgent and route.wait_serves(known.harness, turn_open=turn_open):
         return heard
-    found = _by_other_routes(bus, known, box, reach, now)
+    found = _by_other_routes(bus, known, box, reach, levels, now)
     if urgent:
         found.interrupt = _interrupted(found)
         found.also_receiver = reach.wait
@@ -114,10 +115,9 @@ def _interrupted(found: Delivery) -> str:
     return "unsupported"
 
 
-def _by_other_routes(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Delivery:
-    """Rewake, plugin, monitor line, native: the first that is there."""
+def _by_other_routes(bus: Bus, agent: Agent, box: str, reach: Reach, levels: list[int], now: int) -> Delivery:
+    """Rewake, plugin, monitor line, native: the first that is there. `levels`: how loud what is due was."""
     mark = marks.read(bus, agent.id)
-    levels = offer.levels(bus.con, [box], now)
     deferred = bool(levels) and not offer.may_join(levels, mark, now)
     urgent = mail.INTERRUPT in levels
     if reach.rewake or reach.plugin:
@@ -131,19 +131,19 @@ def _by_other_routes(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -
     return _line(bus, agent, box, reach, now)
 
 
-def _rewake(
-    bus: Bus, agent: Agent, box: str, reach: Reach, now: int, *, deferred: bool, urgent: bool
-) -> Delivery:
+def _rewake(bus: Bus, agent: Agent, box: str, reach: Reach, now: int, *, deferred: bool, urgent: bool) -> Delivery:
     """Ring it; it decides by itself. What it will not say now is no wake yet."""
+    # Looked at before the bell: afterwards the open wake may be the one that carries this very message.
+    there = wakes.open_of(bus.con, agent.id, agent.generation)
+    covered = there is not None and there.route != offer.LINE and now - there.at < limits.UNSEEN_WAKE
+    silenced = offer.silenced(bus, agent.id)
     bell.ring(bus.agent_bell(agent.id))
     name = "rewake" if reach.rewake else "opencode_plugin"
     if deferred:
         return Delivery(box, "rewake", name, "queued", "turn_open")
-    there = wakes.open_of(bus.con, agent.id, agent.generation)
-    covered = there is not None and there.route != offer.LINE and now - there.at < limits.UNSEEN_WAKE
     if covered and not urgent:
         return Delivery(box, "pending")
-    if offer.silenced(bus, agent.id):
+    if silenced:
         return Delivery(box, "pending", None, "queued", "wakes are paused until a person speaks")
     return Delivery(box, "rewake", name, "woken")
 

@@ -73,7 +73,7 @@ def _write(bus: Bus, room: Room, now: int) -> str:
 
 def _lines(con: sqlite3.Connection, room: Room, now: int) -> Iterable[dict[str, Any]]:
     """Head, then history."""
-    pending = [event.content().get("handoff") for event in _pending(con, room)]
+    pending = [{"from": event.sender, "handoff": event.content().get("handoff")} for event in _pending(con, room)]
     yield {
         "path": room.path,
         "room_id": room.id,
@@ -126,9 +126,10 @@ def restore(con: sqlite3.Connection, bus: Bus, room_id: int, path: str, now: int
     heads = [head for head in (_head(os.path.join(directory, name)) for name in names) if head.get("path") == path]
     if not heads:
         return 0
-    restored = [handoff for handoff in heads[-1].get("pending_handoffs", []) if isinstance(handoff, dict)]
-    for handoff in restored:
-        seq, _ = events.append(con, Draft(room_id, "handoff", SYSTEM, now, {"handoff": handoff}, turn=0))
+    restored = [one for one in heads[-1].get("pending_handoffs", []) if isinstance(one, dict) and "handoff" in one]
+    for one in restored:
+        sender = str(one.get("from") or SYSTEM)
+        seq, _ = events.append(con, Draft(room_id, "handoff", sender, now, {"handoff": one["handoff"]}, turn=0))
         mail.post(con, seq, [mail.turn_box(room_id)], mail.NO_WAKE)
     return len(restored)
 

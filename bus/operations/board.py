@@ -235,5 +235,7 @@ def opened(ctx: Context, prompt_id: str, *, by_person: bool) -> bool:
     mark = marks.read(ctx.bus, ctx.me)
     fresh = by_person and not mark.is_open(ctx.now)
     person_at = ctx.now if by_person else mark.person_at
-    marks.write(ctx.bus, ctx.me, mark.replace(opened=True, at=ctx.now, prompt=prompt_id, person_at=person_at), ring=False)
+    marks.write(
+        ctx.bus, ctx.me, mark.replace(opened=True, at=ctx.now, prompt=prompt_id, person_at=person_at), ring=False
+    )
     return fresh

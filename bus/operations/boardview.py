@@ -6,9 +6,7 @@ when something happened, and not because time passed or because of who looks.
 
 from __future__ import annotations
 
-import json
-
-from bus import limits
+from bus import digest, limits, quickjson
 from bus.operations import board, present, receive, session, tasks, usage, where
 from bus.operations.outcome import Outcome
 from bus.rules import tasks as rules
@@ -96,8 +94,6 @@ def _state(ctx: Context, agent: Agent, sign: present.Sign, fact: str) -> str:
 
 def state_hash(peers: list[dict[str, Any]], active: list[tickets.Task], asks: list[tickets.Task]) -> str:
     """A short hash of the facts."""
-    import hashlib
-
     facts = {
         "peers": sorted(
             (peer["agent_id"], peer["station"] or "", peer["fact"], peer["branch"] or "", peer["focus"] or "")
@@ -106,7 +102,7 @@ def state_hash(peers: list[dict[str, Any]], active: list[tickets.Task], asks: li
         "tickets": sorted((task.id, task.assignee or "", task.state) for task in active),
         "asks": sorted(task.id for task in asks),
     }
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:HASH_CHARS]
+    return digest.digest(quickjson.dumps(facts).encode())[:HASH_CHARS]
 
 
 def delta(ctx: Context) -> tuple[Outcome, board.Delta | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from bus import crash, limits, process
+from bus.operations import present
 from bus.operations.outcome import Outcome, Receipt
 from bus.records import Record
 from bus.rules import visible
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from bus.store.db import Bus
     from bus.store.events import Event
     from bus.store.mail import Item
+    from bus.store.wakes import Wake
 
+READS = ("receiver", "wait", "inbox", "board")  # routes of looks: their claim ends with the look
 OVERHEAD = 400  # bytes of JSON around the body of an event
 
 
@@ -75,8 +78,8 @@ def claim(bus: Bus, me: str, batch: Batch, route: str, now: int) -> Batch:
     with db.Write(bus.con) as con:
         wake = wakes.begin(con, attempt)
         kept = [item for item in batch.items if item.box in (None, me) or _taken(con, item, me, wake, now)]
-        if all(item.box in (None, me) for item in kept):
-            wakes.close(con, wake, now)
+        if not wakes.claims(con, wake):
+            wakes.drop(con, wake)  # others were faster: nobody was woken
     return Batch(kept, batch.more)
 
 
@@ -86,8 +89,9 @@ def _taken(con: sqlite3.Connection, item: Item, me: str, wake: int, now: int) ->
     if mail.cover(con, box, [item.event.seq], wake):
         return True
     holder = wakes.claimed_by(con, [item.event.seq], box).get(item.event.seq)
-    if holder is not None and holder.route == wakes.LINE:
-        wakes.close(con, holder.id, now)  # a line that nobody heard is no claim
+    if holder is not None and (holder.route == wakes.LINE or (holder.agent == me and holder.route in READS)):
+        # A line that nobody heard is no claim, and an earlier look of mine that was not confirmed goes on as this one.
+        wakes.close(con, holder.id, now)
         return bool(mail.cover(con, box, [item.event.seq], wake))
     return holder is not None and holder.agent == me
 
@@ -101,6 +105,7 @@ def unclaim(bus: Bus, me: str, told: Receipt | None, now: int) -> None:
         for box, seq in shared:
             holder = wakes.claimed_by(con, [seq], box).get(seq)
             if holder is not None and holder.agent == me:
+                wakes.finish(con, holder.id, "failed", "not_printed")
                 wakes.close(con, holder.id, now)
 
 
@@ -130,12 +135,12 @@ def settle(bus: Bus, told: Receipt | None, now: int) -> None:
         return
     crash.point("after_flush")
     with db.Write(bus.con) as con:
-        mark(con, told.agent, {"mail": _still_theirs(con, told), "cursors": told.cursors}, now)
+        done = mark(con, told.agent, {"mail": _still_theirs(con, told), "cursors": told.cursors}, now)
         for draft in told.notices:
             seq, _ = events.append(con, draft.replace(at=now))
             mail.post(con, seq, [told.agent], mail.NO_WAKE)
             mail.receive(con, [(told.agent, seq)], told.agent, now)
-        _log(con, told, now)
+        _log(con, told, now, done)
     crash.point("after_mark")
 
 
@@ -147,12 +152,13 @@ def _still_theirs(con: sqlite3.Connection, told: Receipt) -> list[tuple[str, int
     return [(box, seq) for box, seq in told.mail if not box.startswith("turn:")]
 
 
-def mark(con: sqlite3.Connection, agent: str, shown_there: dict[str, Any], now: int) -> None:
-    """Mail received, cursors moved, and the wakes that offered it seen."""
+def mark(con: sqlite3.Connection, agent: str, shown_there: dict[str, Any], now: int) -> set[int]:
+    """Mail received, cursors moved, and the wakes that offered it seen; their numbers."""
     done = mail.receive(con, shown_there["mail"], agent, now)
     wakes.seen(con, done, now)
     for room, seq in shown_there["cursors"].items():
         members.move_cursor(con, agent, room, seq)
+    return done
 
 
 def defer(bus: Bus, told: Receipt | None, now: int) -> None:
@@ -180,23 +186,44 @@ def defer(bus: Bus, told: Receipt | None, now: int) -> None:
 
 
 def confirm(bus: Bus, me: str, now: int) -> None:
-    """A sign of the session: what its last wait printed is received now."""
+    """A sign of the session: what its last wait printed is received now, and what dead readers held is free."""
     found = wakes.unconfirmed(bus.con, me)
-    if not found:
+    dead = _dead_claims(bus, me)
+    if not found and not dead:
         return
     with db.Write(bus.con) as con:
+        for held in dead:
+            wakes.close(con, held, now)
         for wake in found:
             mark(con, me, wakes.shown_of(wake), now)
             wakes.see(con, wake.id, now)
 
 
-def _log(con: sqlite3.Connection, told: Receipt, now: int) -> None:
-    """The row of the wake log: a wait that returned cost a turn, a look that the agent asked for did not."""
+def _dead_claims(bus: Bus, me: str) -> set[int]:
+    """Claims of my station's mail by looks that died before they were confirmed."""
+    found = set()
+    for box in boxes(bus.con, me)[1:]:
+        for wake in wakes.covering(bus.con, box):
+            row = wakes.get(bus.con, wake)
+            if row is None or row.state != "sending" or row.route not in READS or not row.by:
+                continue
+            if process.liveness(row.by) == "gone":
+                found.add(wake)
+    return found
+
+
+def _log(con: sqlite3.Connection, told: Receipt, now: int, done: set[int]) -> None:
+    """The row of the wake log: a wait that returned cost a turn, a look that the agent asked for did not.
+
+    A look that claimed shared mail has its row already.
+    """
     known = agents.get(con, told.agent)
     if known is None or not (told.mail or told.cursors):
         return
     agents.touch(con, told.agent, now)
     upto = max([seq for _, seq in told.mail] + list(told.cursors.values()))
+    if any(row is not None and row.route == told.route and row.agent == told.agent for row in _rows(con, done)):
+        return
     attempt = wakes.Attempt(
         agent=told.agent,
         generation=known.generation,
@@ -211,10 +238,23 @@ def _log(con: sqlite3.Connection, told: Receipt, now: int) -> None:
     wakes.begin(con, attempt)
 
 
+def _rows(con: sqlite3.Connection, found: set[int]) -> list[Wake | None]:
+    """The rows of these wakes."""
+    return [wakes.get(con, wake) for wake in found]
+
+
+def _come(ctx: Context) -> None:
+    """A session whose first command this is comes to its station now: what waits there is for it too."""
+    if ctx.station() and ctx.caller.kind == "harness" and agents.get(ctx.bus.con, ctx.me) is None:
+        with db.Write(ctx.bus.con) as con:
+            present.register(con, ctx)
+
+
 def inbox(ctx: Context, *, peek: bool = False, limit: int | None = None) -> Outcome:
     """Drain the unread mail without blocking, or only look at it. No membership is needed."""
     con = ctx.bus.con
     if not peek:
+        _come(ctx)
         confirm(ctx.bus, ctx.me, ctx.now)
     batch = look(con, ctx.me, limit=limit)
     if not peek:

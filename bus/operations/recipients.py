@@ -36,7 +36,7 @@ def resolve(ctx: Context, text: str) -> Target:
         return _sous(ctx)
     if where.exists(ctx.bus.con, text):
         return Target(mail.station_box(text))
-    named = [agent for agent in present_ones if agent.name.casefold() == text.casefold()]
+    named = [agent for agent in present_ones if agent.id != ctx.me and agent.name.casefold() == text.casefold()]
     return _one(ctx, text, named, present_ones)
 
 

@@ -123,6 +123,7 @@ def _add_one(ctx: Context, base: str) -> Worktree:
         said = done.err.strip() if done is not None else "git did not answer"
         raise BusError("invalid_input", f"git made no worktree: {said[:300]}", "commit something first?")
     with db.Write(con):
+        present.register(con, ctx)
         if config.get(con, "topology") is None:
             config.put(con, "topology", roles.STRICT)
     _seed(ctx, tree.path)

@@ -6,9 +6,7 @@ won; done and cancelled are final; a refused delegation writes nothing and wakes
 
 from __future__ import annotations
 
-import json
-
-from bus import clock, ids, limits
+from bus import clock, ids, limits, quickjson
 from bus.errors import BusError
 from bus.operations import present, recipients, where
 from bus.operations.outcome import Outcome, Wakes
@@ -109,7 +107,7 @@ def _tell(con: sqlite3.Connection, ctx: Context, task: Task, box: str | None, *,
     if task.result_by:
         body["result_by"] = task.result_by
     if task.options != "[]" and task.state == tasks.ASK_OPEN:
-        body["options"] = json.loads(task.options)
+        body["options"] = quickjson.loads(task.options)
     room = ctx.found.id if ctx.found is not None else rooms.BUS
     draft = Draft(room, kind or task.kind, ctx.me, ctx.now, body, sender_station=ctx.station(), thread=task.thread)
     seq, _ = events.append(con, draft)
@@ -123,7 +121,7 @@ def _words(task: Task) -> str:
     """What the one it concerns is to read, whole."""
     head = f"{'ticket' if task.kind == TICKET else 'ask'} {task.id} {task.state}: {task.title}"
     parts = [head, task.body if task.state in (tasks.ASSIGNED, tasks.QUEUED, tasks.ASK_OPEN) else ""]
-    options = json.loads(task.options) if task.state == tasks.ASK_OPEN else []
+    options = quickjson.loads(task.options) if task.state == tasks.ASK_OPEN else []
     parts += [f"option {one['label']}" + (f": {one['text']}" if one.get("text") else "") for one in options]
     if task.result:
         parts.append(task.result)
@@ -151,7 +149,7 @@ def shown(ctx: Context, task: Task) -> dict[str, Any]:
     if task.kind == TICKET:
         found |= {"priority": task.priority, "thread": task.thread, "stalled": stalled(ctx, task)}
     else:
-        found["options"] = json.loads(task.options)
+        found["options"] = quickjson.loads(task.options)
     if task.result is not None:
         found |= {"result": task.result, "result_by": task.result_by}
     return found
@@ -301,7 +299,7 @@ def ask(
         raise BusError("invalid_input", "each option needs a label of its own", "--option yes:'do it'")
     box = _addressee(ctx, to)
     task = _new(ctx, ASK, title, context or "", tasks.ASK_OPEN, box)
-    task.options = json.dumps(given, ensure_ascii=False)
+    task.options = quickjson.dumps(given, ensure_ascii=False)
     with db.Write(ctx.bus.con) as con:
         present.register(con, ctx)
         tickets.add(con, task)
@@ -338,7 +336,7 @@ def answer(ctx: Context, ask_id: str, text: str | None = None, choose: tuple[str
 
 def _said(task: Task, text: str | None, choose: tuple[str, ...]) -> str:
     """Free text, or labels that exist; always possible both ways."""
-    labels = [option["label"] for option in json.loads(task.options)]
+    labels = [option["label"] for option in quickjson.loads(task.options)]
     unknown = [label for label in choose if label not in labels]
     if unknown:
         raise BusError("invalid_input", f"there is no option {unknown[0][:60]!r}", ", ".join(labels) or "none given")

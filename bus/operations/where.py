@@ -7,7 +7,6 @@ variable gives a role that the recorded tree does not give.
 from __future__ import annotations
 
 import os
-import re
 
 from bus import gitdir, identity, ids, places
 from bus.errors import BusError
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from bus.places import Place
     from bus.store.agents import Agent
 
-MANAGED = re.compile(r"station-[0-9]+")
+MANAGED = "station-"
 
 
 def name_of(con: sqlite3.Connection, place: Place) -> str | None:
@@ -43,11 +42,16 @@ def name_of(con: sqlite3.Connection, place: Place) -> str | None:
     return _derived(con, place.station_hint)
 
 
+def _managed(name: str) -> bool:
+    """Does it look like the name of a worktree that `tt stations add` makes?"""
+    return name.startswith(MANAGED) and name.removeprefix(MANAGED).isdigit()
+
+
 def _derived(con: sqlite3.Connection, entry: str) -> str:
     """The name of a worktree that somebody else made: its entry in git, never one with a meaning of its own."""
     name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in entry.lower())
     name = name.strip("._-")[:56] or "tree"
-    if name in ids.RESERVED or MANAGED.fullmatch(name) or worktrees.by_station(con, name) is not None:
+    if name in ids.RESERVED or _managed(name) or worktrees.by_station(con, name) is not None:
         return f"wt-{name}"
     return name
 

@@ -194,7 +194,11 @@ def open_bus(directory: str, *, busy_ms: int | None = None) -> Bus:
     Raises `schema_too_new` when the database is newer, without writing.
     """
     con = connect(directory, busy_ms=busy_ms)
-    found = version(con)
+    try:
+        found = version(con)
+    except BusError:
+        con.close()
+        raise
     if found != schema.VERSION:
         con.close()
         if found > schema.VERSION:

@@ -126,6 +126,12 @@ def renew(con: sqlite3.Connection, room: int, lease: str, until: int, guardian_p
 
 def delete(con: sqlite3.Connection, room: int) -> None:
     """Remove a room whose history was archived, with everything that hangs on it."""
+    # What is still unread for somebody goes on as mail of the bus: its addressee may live in another room.
+    con.execute(
+        """UPDATE events SET room = 0 WHERE room = ? AND public = 0 AND EXISTS (
+               SELECT 1 FROM mail m WHERE m.seq = events.seq AND m.received_at IS NULL AND m.box NOT GLOB 'turn:*')""",
+        (room,),
+    )
     con.execute("DELETE FROM mail WHERE seq IN (SELECT seq FROM events WHERE room = ?)", (room,))
     for table in ("events", "members", "notes", "listeners"):
         con.execute(f"DELETE FROM {table} WHERE room = ?", (room,))  # names are ours

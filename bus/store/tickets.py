@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from bus import quickjson
 from bus.records import Record, columns
 
 TYPE_CHECKING = False
@@ -66,7 +65,7 @@ def change(con: sqlite3.Connection, task: str, expected: Iterable[str], changed:
         changed.result_by,
         changed.changed_at,
         task,
-        json.dumps(list(expected)),
+        quickjson.dumps(list(expected)),
     )
     return con.execute(query, values).rowcount == 1
 
@@ -92,10 +91,10 @@ def listing(con: sqlite3.Connection, wanted: Filter) -> list[Task]:
     where, values = ["kind = ?"], [wanted.kind]
     if wanted.states:
         where.append("state IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(wanted.states))
+        values.append(quickjson.dumps(wanted.states))
     if wanted.assignees:
         where.append("(assignee IN (SELECT value FROM json_each(?)) OR holder IN (SELECT value FROM json_each(?)))")
-        values += [json.dumps(wanted.assignees)] * 2
+        values += [quickjson.dumps(wanted.assignees)] * 2
     if wanted.people:
         where.append("assignee GLOB 'human:*'")
     query = f"{_SELECT}WHERE {' AND '.join(where)} ORDER BY at DESC, id DESC LIMIT ?"

@@ -115,6 +115,12 @@ def close(con: sqlite3.Connection, wake: int, now: int) -> None:
     mail.uncover(con, wake)
 
 
+def drop(con: sqlite3.Connection, wake: int) -> None:
+    """A row that came to nothing before anything was done."""
+    mail.uncover(con, wake)
+    con.execute("DELETE FROM wakes WHERE id = ?", (wake,))
+
+
 def close_of(con: sqlite3.Connection, agent: str, now: int) -> None:
     """Close all open wakes of an agent (a new generation, standby)."""
     query = "SELECT id FROM wakes INDEXED BY wakes_open WHERE agent = ? AND seen_at IS NULL AND closed_at IS NULL"
@@ -207,10 +213,10 @@ def claims(con: sqlite3.Connection, wake: int) -> bool:
     return con.execute(query, (wake,)).fetchone() is not None
 
 
-def covering(con: sqlite3.Connection, box: str, route: str) -> set[int]:
-    """The wakes by this route that cover something unread in a box."""
+def covering(con: sqlite3.Connection, box: str, route: str | None = None) -> set[int]:
+    """The wakes (by this route) that cover something unread in a box."""
     query = """SELECT DISTINCT wake_id FROM mail INDEXED BY mail_unread JOIN wakes ON wakes.id = wake_id
-                WHERE box = ? AND received_at IS NULL AND route = ?"""
+                WHERE box = ? AND received_at IS NULL AND route = COALESCE(?, route)"""
     return {row[0] for row in con.execute(query, (box, route))}
 
 

@@ -8,7 +8,6 @@ from tests.clients import stories
 from tests.clients.model import bash, say
 from tests.kit.procs import wait_for
 
-pytestmark = pytest.mark.skip(reason="hooks not built yet")
 
 CONTEXT = "UserPromptSubmit hook additional context"
 

@@ -25,7 +25,12 @@ class Scene:
 
     def says(self, to, text: str, *args: str, sender=None):
         """A message; by a person, where nobody else is named."""
-        return (sender or self.ann).tt("msg", "send", *args, getattr(to, "id", to), "--stdin", "--json", input=text).ok().json
+        return (
+            (sender or self.ann)
+            .tt("msg", "send", *args, getattr(to, "id", to), "--stdin", "--json", input=text)
+            .ok()
+            .json
+        )
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import uuid
@@ -18,6 +19,7 @@ RUN = os.path.join(ROOT, "hooks", "run.py")
 HANDOFF = ("--status", "half done", "--next-action", "do the rest")
 SLOW = os.environ.get("TESTS_SLOW", "") not in ("", "0")  # the long form of what has a short one
 PROMPT = "please go on"
+LEASE = re.compile(r"\d{13}(?=,\d+,\d+,)")
 
 
 def command(name: str, *args: str) -> list[str]:
@@ -196,9 +198,9 @@ def rss(pid: int) -> int:
 
 
 def dump(bus_dir: str) -> str:
-    """The whole store as text."""
+    """The whole store as text; but for the end of leases, which guardians move."""
     with store(bus_dir) as con:
-        return "\n".join(con.iterdump())
+        return "\n".join(LEASE.sub("…", line) if '"rooms"' in line else line for line in con.iterdump())
 
 
 def written(bus_dir: str) -> tuple:

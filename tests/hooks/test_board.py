@@ -229,6 +229,7 @@ def test_a_forged_body_that_is_too_long_makes_one_line_in_a_summary(scene, awake
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_a_megabyte_is_summed_up_and_a_wake_names_it(scene):
     scene.world.limit(MESSAGE_BYTES=2_000_000)
     bob = scene.session()

@@ -6,6 +6,7 @@ import os
 import re
 import time
 
+import psutil
 import pytest
 
 from tests.hooks.kit import Session
@@ -92,7 +93,7 @@ def test_no_line_is_lost_between_the_offset_and_the_look(scene):
     bob = scene.session()
     proc = bob.agent.start("monitor", env={"TT_TEST_CRASH": "before_commit!stop"})
     wait_for(lambda: bob.armed("monitor"))
-    wait_for(lambda: "T" in open(f"/proc/{proc.pid}/stat").read().split(")")[1].split()[0])  # noqa: SIM115
+    wait_for(lambda: psutil.Process(proc.pid).status() == psutil.STATUS_STOPPED)
     sender = scene.ann.start("msg", "send", bob.id, "hello")
     time.sleep(0.5)
     proc.cont()

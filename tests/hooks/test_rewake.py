@@ -263,9 +263,7 @@ def test_a_burst_takes_few_turns_and_loses_nothing(scene):
     bob, carl = scene.session(), scene.session("carl")
     proc = bob.rewake()
     texts = [f"message {number}" for number in range(20)]
-    senders = [
-        carl.agent.start("msg", "send", bob.id, text, "--json") for text in texts
-    ]
+    senders = [carl.agent.start("msg", "send", bob.id, text, "--json") for text in texts]
     shown: list[str] = []
     turns = 0
     quiet = False
@@ -285,6 +283,7 @@ def test_a_burst_takes_few_turns_and_loses_nothing(scene):
     assert bob.unread() == []
 
 
+@pytest.mark.slow
 def test_a_stale_open_wake_is_replaced_by_newer_mail_only(scene):
     scene.world.limit(UNSEEN_WAKE=700)
     bob = scene.session()

@@ -139,7 +139,7 @@ def test_a_publish_that_is_overtaken_by_the_end_revives_nothing(scene):
     """Stop's publish is async: it looks at git while the user leaves."""
     bob = scene.session()
     slow = scene.world.folder("bin")
-    scene.world.write(slow, "git", "#!/bin/sh\nsleep 1\nexec /usr/bin/git \"$@\"\n")
+    scene.world.write(slow, "git", '#!/bin/sh\nsleep 1\nexec /usr/bin/git "$@"\n')
     os.chmod(os.path.join(slow, "git"), 0o755)
     late = bob.start("publish", "Stop", env={"PATH": f"{slow}:{bob.agent.env['PATH']}"})
     wait_for(lambda: os.listdir(f"/proc/{late.pid}/task") and _has_child(late.pid), what="its git")

@@ -147,7 +147,9 @@ def test_a_payload_without_a_name_takes_it_from_the_command_or_from_grok():
 
 
 def test_an_empty_spelling_hides_no_other():
-    assert parse({"sessionId": "", "session_id": "S", "hookEventName": None, "hook_event_name": "Stop"}).session_id == "S"
+    assert (
+        parse({"sessionId": "", "session_id": "S", "hookEventName": None, "hook_event_name": "Stop"}).session_id == "S"
+    )
 
 
 any_json = st.recursive(
@@ -163,7 +165,7 @@ def test_any_object_is_reduced_to_texts(payload, told):
     found = wire.parse(json.dumps(payload).encode(), {}, told)
     if found is None:
         return
-    for name in found.fields:
+    for name in type(found).fields:  # type: ignore[attr-defined]
         kind = bool if name in ("stop_hook_active", "subagent") else str
         assert type(getattr(found, name)) is kind
     assert found.kind in {*wire.KINDS.values(), "idle", "other"} - {"notification"}

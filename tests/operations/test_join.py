@@ -228,7 +228,7 @@ class TestIdleRooms:
         swept(desk)
         assert rooms(desk) == []
         ((head, *_),) = archives(desk)
-        assert [handoff["next_action"] for handoff in head["pending_handoffs"]] == [HANDOFF["next_action"]]
+        assert [one["handoff"]["next_action"] for one in head["pending_handoffs"]] == [HANDOFF["next_action"]]
         assert [note["body"] for note in head["open_notes"]] == ["remember"]
         assert [row["to"] for row in head["unread_mail"]] == [B, "turn:1"]
         result = desk.do(C, join.join)

@@ -12,7 +12,6 @@ from tests.processes.stories import sound
 
 TICKETS = 20
 LOST = 17  # the ticket in whose midst its station dies
-PATIENCE = ("30", "15")
 
 
 @pytest.mark.slow
@@ -119,9 +118,7 @@ def lose(crew, ticket: str, station):
 
     before = crew.world.rows("SELECT * FROM tickets WHERE id = ?", ticket)
     wait_for(stalled, 20, "a stalled ticket")
-    (peer,) = [
-        one for one in crew.expo.tt("board", "--json").ok().json["peers"] if one["agent_id"] == station.id
-    ]
+    (peer,) = [one for one in crew.expo.tt("board", "--json").ok().json["peers"] if one["agent_id"] == station.id]
     assert peer["state"] == "offline"
     assert [tuple(row) for row in crew.world.rows("SELECT * FROM tickets WHERE id = ?", ticket)] == [
         tuple(row) for row in before

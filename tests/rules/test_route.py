@@ -49,3 +49,15 @@ def test_reachable_means_that_there_is_a_transport(reach):
 @given(any_reach)
 def test_a_live_wait_always_wins(reach):
     assert (route.choose(reach) == "wait") == reach.wait
+
+
+@pytest.mark.parametrize("harness", ["claude", "antigravity", None, "codex", "grok", "opencode"])
+def test_a_wait_serves_alone_where_its_end_wakes_the_model(harness):
+    assert route.wait_serves(harness, turn_open=True)
+    assert route.wait_serves(harness, turn_open=False) == (harness not in ("codex", "grok", "opencode"))
+
+
+@given(any_reach)
+def test_every_choice_has_a_rank(reach):
+    chosen = route.choose(reach.replace(endpoints=tuple(e for e in reach.endpoints if e in route.ORDER)))
+    assert chosen in route.ORDER

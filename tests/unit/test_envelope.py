@@ -130,7 +130,7 @@ def test_one_event_too_large_is_a_line_without_its_body():
 
 def test_tokens_are_found_wherever_a_client_puts_them():
     told = build([message()]).text
-    wrapped = f"<system-reminder>\nStop hook blocking error from command \"Stop\": {told}\n&lt;/system-reminder&gt;"
+    wrapped = f'<system-reminder>\nStop hook blocking error from command "Stop": {told}\n&lt;/system-reminder&gt;'
     assert envelope.tokens(wrapped) == [TOKEN]
     assert envelope.tokens("  " + told.replace("\n", "\r\n  ")) == [TOKEN]
 

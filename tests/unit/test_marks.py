@@ -86,7 +86,7 @@ def test_an_old_mark_counts_as_closed():
 
 
 def test_writing_rings_and_leaves_nothing_behind(bus, monkeypatch):
-    rang = []
+    rang: list[str] = []
     monkeypatch.setattr(bell, "ring", rang.append)
     marks.write(bus, ME, Mark(True, 1))
     assert rang == [bus.agent_bell(ME)]
