@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bus import bell
 from bus.operations import views
-from bus.store import events, members, rooms
+from bus.store import agents, events, members, rooms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def follow(ctx: Context, *, once: bool, emit: Emit, after: int | None = None, **
     cursor: int = events.newest(ctx.bus.con) if after is None else after
     before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        with bell.Ears(_bells(ctx, filters)) as ears:
+        bells = _bells(ctx, filters)
+        with bell.Ears(bells) as ears:
             ears.arm()
             while True:
                 batch = views.event_view(ctx, **filters | {"after": cursor, "limit": BATCH}).result
@@ -44,8 +45,14 @@ def follow(ctx: Context, *, once: bool, emit: Emit, after: int | None = None, **
                     if once:
                         return cursor
                 cursor = max(cursor, batch["cursor_event_seq"])
-                if not batch.get("more"):
+                if batch.get("more"):
+                    continue
+                there = _bells(ctx, filters)
+                if there == bells:
                     ears.wait()
+                else:  # somebody new: listen there too, then look once more
+                    bells = there
+                    ears.rearm(bells)
     except _StopError:
         return cursor
     finally:
@@ -59,8 +66,14 @@ def _stop(_number: int, _frame: object) -> None:
 
 
 def _bells(ctx: Context, filters: dict[str, Any]) -> list[str]:
-    """The caller's own bell, the bus's, and those of the rooms that are shown."""
+    """The bells of the caller, the bus and the rooms that are shown; whose mail is shown too, of that one as well.
+
+    What is sent to one agent rings for nobody else.
+    """
     con = ctx.bus.con
     shown = [room.id for room in rooms.every(con)] if filters.get("bus") or ctx.found is None else [ctx.room.id]
     every = dict.fromkeys([rooms.BUS, *shown, *members.rooms_of(con, ctx.me)])
-    return [ctx.bus.agent_bell(ctx.me), *(ctx.bus.room_bell(room) for room in every)]
+    target = filters.get("target", "self")
+    others = [agent.id for agent in agents.every(con)] if target == "any" else [] if target == "self" else [target]
+    whose = dict.fromkeys([ctx.me, *others])
+    return [*(ctx.bus.agent_bell(agent) for agent in whose), *(ctx.bus.room_bell(room) for room in every)]

@@ -128,6 +128,8 @@ class Guardian:
 
     def _step(self, bus: Bus) -> int | None:
         """One look: the next time that something is due, or None when the work is over."""
+        import sqlite3
+
         from bus.errors import BusError
         from bus.store import rooms
 
@@ -137,7 +139,7 @@ class Guardian:
                 # Before the commit there is no lease yet: while the granter lives, wait for it.
                 return None if self.seen_lease or self.pipe < 0 else clock.now() + 86_400_000
             return self._owned(bus, room)
-        except BusError:
+        except (BusError, sqlite3.Error):
             return clock.now() + RETRY  # a busy store: the lease is still ours to renew
 
     def _owned(self, bus: Bus, room: Room) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sqlite3
 
 from bus import bell, clock, crash, deliver, ids, limits, locks, marks, process
 from bus.deliver import guardian
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from bus.operations.enter import Context
+    from bus.operations.grant import Granted
     from bus.operations.looking import Look
     from bus.operations.outcome import Outcome
     from bus.store.rooms import Room
@@ -37,6 +39,9 @@ else:
     import _signal as signal  # the C part: `signal` itself loads enum, 2 ms
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+LATE_GUARDIANS = 3  # guardians in a row that did not answer; then the wait says so
 
 
 class _SignalledError(Exception):
@@ -146,6 +151,7 @@ class Wait:
         self.peer: process.ExitWatch | None = None
         self.peer_pid: int | None = None
         self.directories: list[str] = []
+        self.late_guardians = 0
 
     @property
     def route(self) -> str:
@@ -156,7 +162,7 @@ class Wait:
         """The loop. `end` is when an explicit time-out is over."""
         try:
             while not self._client_gone():
-                outcome = self._look(expired=end is not None and clock.now() >= end)
+                outcome = self._patient_look(expired=end is not None and clock.now() >= end)
                 if outcome is not None:
                     return self._finish(outcome)
                 signals.check()
@@ -170,6 +176,17 @@ class Wait:
         """Is the process that would read the result gone? A background task outlives its client."""
         caller = self.ctx.caller
         return bool(caller.verified and caller.anchor and process.liveness(caller.anchor) == "gone")
+
+    def _patient_look(self, *, expired: bool) -> Outcome | None:
+        """A blocked wait survives a foreign writer that holds the store; a new one is refused."""
+        try:
+            return self._look(expired=expired)
+        except (BusError, sqlite3.Error) as error:
+            refused = db.translate(error) if isinstance(error, sqlite3.Error) else error
+            if refused.code != "store_busy" or not self.blocked:
+                raise
+            self.deadline = clock.now() + limits.FALLBACK_POLL
+            return None
 
     def _look(self, *, expired: bool) -> Outcome | None:
         """One look at everything: the outcome that ends the wait, or None."""
@@ -205,15 +222,27 @@ class Wait:
             if not seen.announced:
                 return answers.owned(self.bus, self.me, seen, self.route, "turn")
         elif kind == "grant":
-            given = granting.obtain(self.ctx, room, seen.decision.reason or "open_claim")
+            given = self._obtain(room, seen.decision.reason or "open_claim")
             if given is not None:
                 return answers.granted(self.bus, self.me, seen, given, self.route)
-            self.deadline = clock.now()  # somebody was faster: look again
         elif kind == "takeover":
             return self._offer(seen)
         elif seen.decision.reason == "auto_claim_disabled" and not self._told(seen, "handoff_hint"):
             return answers.not_yet(self.bus, self.me, seen, self.route, "turn", park=True)
         return None
+
+    def _obtain(self, room: Room, reason: str) -> Granted | None:
+        """The turn; None when somebody was faster, or when a busy machine kept the guardian from answering in time."""
+        try:
+            given = granting.obtain(self.ctx, room, reason)
+        except BusError:
+            self.late_guardians += 1
+            if self.late_guardians >= LATE_GUARDIANS:
+                raise
+            given = None
+        if given is None:
+            self.deadline = clock.now()  # look again at once
+        return given
 
     def _told(self, seen: Look, kind: str) -> bool:
         """Once per turn is enough."""

@@ -314,8 +314,11 @@ COMMANDS = (
 
 def expand(argv: list[str]) -> list[str]:
     """The call with what it leaves out: a list's group alone means its `list`. Done once, before both readers."""
-    valued = frozenset(option.flag for option in GLOBALS if option.kind != "flag")
-    return table_tasks.expand(argv, valued)
+    options = [
+        *GLOBALS,
+        *(option for command in COMMANDS if command.words[1:] == ("list",) for option in command.options),
+    ]
+    return table_tasks.expand(argv, frozenset(option.flag for option in options if option.kind != "flag"))
 
 
 def find(words: tuple[str, ...]) -> Command | None:

@@ -144,7 +144,7 @@ COMMANDS = (
 
 
 def expand(words: list[str], valued: frozenset[str]) -> list[str]:
-    """A call whose group stands alone, with the `list` that it means. `valued`: global options that take a value.
+    """A call whose group stands alone, with the `list` that it means. `valued`: options that take a value.
 
     Both readers of the command line read what comes out of here. Help of a group stays its help.
     """

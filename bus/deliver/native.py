@@ -70,13 +70,14 @@ def claude(path: str, token: str, text: str, *, later: bool) -> Answer:
     return "sent", None
 
 
-def clean_env() -> dict[str, str]:
+SECRETS = ("CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION", "CLAUDECODE")
+# With these a terminal's wrapper of the client puts its own hooks into the call, and the submission fails.
+WRAPPERS = ("CMUX_",)
+
+
+def clean_env(without: tuple[str, ...] = ()) -> dict[str, str]:
     """The environment for another client's program: no session's socket or token, PATH kept."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION", "CLAUDECODE"))
-    }
+    return {name: value for name, value in os.environ.items() if not name.startswith(SECRETS + without)}
 
 
 def is_uuid(text: str) -> bool:
@@ -91,7 +92,7 @@ def codex(thread: str, text: str) -> Answer:
     """`codex queue`: exit 0 means stored, not started."""
     if not is_uuid(thread):
         return "failed", "invalid_codex_thread"
-    answer = _run(["codex", "queue", "--thread", thread, "--message", text], CODEX_SECONDS)
+    answer = _run(["codex", "queue", "--thread", thread, "--message", text], CODEX_SECONDS, WRAPPERS)
     if answer is None:
         return "failed", "codex_unavailable"
     code, words = answer
@@ -115,8 +116,11 @@ def cmux(surface: str, line: str) -> Answer:
     return ("sent", None) if enter is not None and enter[0] == 0 else ("ambiguous", "cmux_enter_failed")
 
 
-def _run(argv: list[str], seconds: float) -> tuple[int | None, str] | None:
-    """Run a client's program: (exit code or None after a time-out, its words); None when it isn't there."""
+def _run(argv: list[str], seconds: float, without: tuple[str, ...] = ()) -> tuple[int | None, str] | None:
+    """Run a client's program: (exit code or None after a time-out, its words); None when it isn't there.
+
+    `without`: beginnings of names that its environment is not to have.
+    """
     import subprocess  # only a native wake pays for it
 
     try:
@@ -125,7 +129,7 @@ def _run(argv: list[str], seconds: float) -> tuple[int | None, str] | None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=seconds,
-            env=clean_env(),
+            env=clean_env(without),
             check=False,
         )
     except (OSError, ValueError):  # not there, not executable, not a program

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from bus import bell, crash, limits, marks, notify, process
+from bus import bell, crash, limits, marks, notify, process, quickjson
 from bus.deliver import native
 from bus.operations import offer, present, receive
 from bus.records import Record
@@ -90,8 +90,8 @@ def _serve_agent(bus: Bus, agent: str, box: str, *, rang: bool, now: int) -> Del
         offer.unheard(bus, known, now)
     # Before the bell: whoever hears it may have read everything a moment later.
     levels = offer.levels(bus.con, [box], now)
-    if reach.wait and not rang:
-        bell.ring(bus.agent_bell(agent))
+    if not rang and (reach.wait or not (reach.rewake or reach.plugin)):
+        bell.ring(bus.agent_bell(agent))  # with no wait it is for who follows; a rewake is rung once its state is known
     heard = Delivery(box, "receiver", "wait", "woken")
     if known is None or known.kind != "harness":
         return heard if reach.wait else Delivery(box, "not_woken", None, "queued", "people read when they look")
@@ -154,6 +154,9 @@ def _native(bus: Bus, agent: Agent, box: str, reach: Reach, now: int) -> Deliver
     for name in reach.endpoints:
         if name == "cmux" and not _cmux_allowed(bus, agent, now):
             continue
+        if name == "cmux" and _surface_changed(bus, agent):
+            last = Delivery(box, "unreachable", name, "failed", "interrupt_session_changed")
+            continue
         offered = offer.offer(bus, agent, offer.Way(name, ack=name != "claude_inbox"), now)
         if offered is None:
             return last or Delivery(box, "pending")
@@ -178,6 +181,29 @@ def _cmux_allowed(bus: Bus, agent: Agent, now: int) -> bool:
     """Typing into a terminal is only for who stands by, and for interrupts."""
     parked = any(row.intent == "parked" for row in present.memberships(bus.con, agent.id))
     return parked or mail.INTERRUPT in offer.levels(bus.con, receive.boxes(bus.con, agent.id), now)
+
+
+def _surface_changed(bus: Bus, agent: Agent) -> bool:
+    """Does something else run in the agent's terminal by now? Its words and its Enter would go to a stranger.
+
+    Its process is proven gone, or another session that may live was seen there since.
+    """
+    if _dead(agent):
+        return True
+    surface = _surface(agent)
+    later = [other for other in agents.every(bus.con) if other.last_seen > agent.last_seen]
+    return any(_surface(other) == surface and not _dead(other) for other in later)
+
+
+def _dead(agent: Agent) -> bool:
+    """Is its process proven gone?"""
+    return bool(agent.anchor) and process.liveness(agent.anchor or "") == "gone"
+
+
+def _surface(agent: Agent) -> object:
+    """The terminal that an agent registered."""
+    ends = quickjson.loads(agent.endpoints) if agent.endpoints else {}
+    return (ends.get("cmux") or {}).get("surface")
 
 
 class _Offer(Record):

@@ -165,7 +165,7 @@ def defer(bus: Bus, told: Receipt | None, now: int) -> None:
     """Printed where the end of a background command wakes nobody: received at the next sign of the session."""
     if told is None or told.empty():
         return
-    if told.claim is not None:
+    if told.claim is not None or not (told.mail or told.cursors):
         settle(bus, told, now)
         return
     with db.Write(bus.con) as con:

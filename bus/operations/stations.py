@@ -75,6 +75,9 @@ def add(ctx: Context, count: int = 1) -> Outcome:
     _counted(count)
     base, made, warning = _base(ctx), [], None
     datadir.ensure_private(base)
+    for tree in worktrees.every(ctx.bus.con):
+        if os.path.isdir(tree.path):
+            _seed(ctx, tree.path)  # one that lost its rules gets them again; what somebody wrote stays
     for _ in range(count):
         try:
             made.append(_shown(_add_one(ctx, base)))
@@ -260,7 +263,7 @@ def _only_there(ctx: Context, tree: Worktree, head: str | None) -> list[str]:
     tips = ([branch] if known is not None and known.code == 0 else []) + ([head] if head else [])
     if not tips:
         return []
-    others = ["--not", f"--exclude={branch}", "--branches", "--tags", "--remotes"]
+    others = ["--not", f"--exclude={tree.branch}", "--branches", "--tags", "--remotes"]
     done = gitdir.git(["-C", main, "log", "--format=%h %s", "-n", "20", *tips, *others], ctx.env, seconds=GIT_SECONDS)
     if done is None or done.code != 0:
         return ["git does not say which"]

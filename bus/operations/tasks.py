@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bus import clock, ids, limits, quickjson
 from bus.errors import BusError
-from bus.operations import present, recipients, where
+from bus.operations import present, receive, recipients, where
 from bus.operations.outcome import Outcome, Wakes
 from bus.records import Record
 from bus.rules import roles, tasks
-from bus.store import agents, db, events, mail, rooms, tickets
+from bus.store import agents, db, events, mail, rooms, tickets, wakes
 from bus.store.events import Draft
 from bus.store.tickets import ASK, TICKET, Task
 
@@ -189,8 +189,17 @@ def step(ctx: Context, verb: str, ticket: str, *, to: str | None = None, text: s
         present.register(con, ctx)
         if not tickets.change(con, task.id, tasks.STEPS[verb].sources, changed):
             raise _conflict(con, task, verb)
+        _known(con, ctx, task)
         told = _tell(con, ctx, changed, _concerned(verb, changed, gone))
     return Outcome(_result(ctx, changed, "ticket"), told)
+
+
+def _known(con: sqlite3.Connection, ctx: Context, task: Task) -> None:
+    """Whoever acts on it knows of it: its mail about it is read, and keeps no later wake back."""
+    key = "ticket_id" if task.kind == TICKET else "ask_id"
+    boxes = receive.boxes(con, ctx.me)
+    rows = [(box, seq) for box in boxes for seq in mail.about(con, box, key, task.id)]
+    wakes.seen(con, mail.receive(con, rows, ctx.me, ctx.now), ctx.now)
 
 
 def _find(ctx: Context, kind: str, task: str) -> Task:
@@ -330,6 +339,7 @@ def answer(ctx: Context, ask_id: str, text: str | None = None, choose: tuple[str
         present.register(con, ctx)
         if not tickets.change(con, task.id, tasks.STEPS["answer"].sources, changed):
             raise _answered(task)
+        _known(con, ctx, task)
         told = _tell(con, ctx, changed, _or_station(task, gone), kind="answer")
     return Outcome(_result(ctx, changed, "answered"), told)
 
@@ -362,6 +372,7 @@ def escalate(ctx: Context, ask_id: str) -> Outcome:
         present.register(con, ctx)
         if not tickets.redirect(con, task.id, box, ctx.now):
             raise _answered(task)
+        _known(con, ctx, task)
         changed = task.replace(assignee=box, changed_at=ctx.now)
         told = _tell(con, ctx, changed, box)
     return Outcome(_result(ctx, changed, "escalated"), told)

@@ -215,7 +215,7 @@ def _wake_counts(ctx: Context, agent: str) -> dict[str, int]:
 
 
 # Routes whose rows cost the receiver a model turn; the others were looks that it asked for.
-COSTLY = ("receiver", "rewake", "monitor", "inbox_socket", "codex_queue", "cmux")
+COSTLY = ("receiver", "rewake", "monitor", *present.ENDPOINTS)
 
 
 def _next_action(ctx: Context, card: dict[str, Any]) -> str:

@@ -134,6 +134,14 @@ def pending(con: sqlite3.Connection, box: str) -> list[int]:
     return [row[0] for row in con.execute(query, (box,))]
 
 
+def about(con: sqlite3.Connection, box: str, key: str, value: str) -> list[int]:
+    """Numbers of what is unread in a box and concerns this ticket or question (`key` names its id)."""
+    query = """SELECT seq FROM mail INDEXED BY mail_unread JOIN events USING (seq)
+                WHERE box = ? AND received_at IS NULL AND type IN ('ticket', 'ask', 'answer')
+                  AND json_extract(body, '$.' || ?) = ?"""
+    return [row[0] for row in con.execute(query, (box, key, value))]
+
+
 def cover(con: sqlite3.Connection, box: str, seqs: Iterable[int], wake_id: int) -> list[int]:
     """Name the wake that offers these rows; only rows that no other wake covers. The ones taken."""
     query = """UPDATE mail SET wake_id = ? WHERE box = ? AND seq IN (SELECT value FROM json_each(?))

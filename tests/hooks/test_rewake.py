@@ -274,11 +274,12 @@ def test_a_burst_takes_few_turns_and_loses_nothing(scene):
         proc = bob.start("rewake", "Stop")  # the client runs Stop first
         shown += bodies(bob.submit(run.err))
         bob.stop()
-        for sender in senders:
-            sender.wait(60)
+        while senders:
+            senders.pop().wait(60)
         time.sleep(SETTLE)
         quiet = proc.running
-    assert sorted(shown) == sorted(texts)
+    # One that comes while the board prints may be shown by both: at least once, never not at all.
+    assert set(shown) == set(texts)
     assert turns <= 6
     assert bob.unread() == []
 
