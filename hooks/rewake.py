@@ -7,6 +7,7 @@ not a fourth time in a row without a receipt; it never outlives its client.
 
 from __future__ import annotations
 
+import gc
 import site
 
 from bus import bell, clock, crash, deliver, locks, marks, process
@@ -76,6 +77,7 @@ class Rewake:
             found = self._look()
             if found is not None or self._over():
                 return found
+            gc.enable()  # this one may live for days
             site.main()  # started without site-packages, and watchdog lives there
             with bell.Ears([self.bus.agent_bell(self.me)], [client]) as ears:
                 ears.arm()

@@ -4,10 +4,12 @@ A file run as a script is compiled at every start, so it only finds the package 
 Whatever goes wrong here, the harness is told that all is well: exit 0.
 """
 
+import gc
 import os
 import sys
 
 if __name__ == "__main__":
+    gc.disable()  # collecting costs a short program more than it frees; what blocks turns it on again
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:
         from hooks.entry import main

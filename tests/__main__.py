@@ -17,6 +17,7 @@ from xml.etree.ElementTree import parse
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOLS = ("pytest", "xdist", "pytest_timeout", "hypothesis", "mypy", "ruff", "importlinter")
 LIBRARIES = ("click", "orjson", "watchdog", "psutil", "filelock", "prompt_toolkit")
+FAILED = 1  # pytest's code for tests that failed
 NO_TESTS = 5  # pytest's code for "nothing was collected"
 
 QUICK = ("unit", "rules", "store", "cli", "meta")
@@ -98,7 +99,12 @@ def clients(extra: list[str]) -> int:
     chosen = [] if long else ["-m", "not long"]
     rest = [argument for argument in extra if argument != "--long"]
     # a skip names what is missing; -rs prints it even in a run that is otherwise fine
-    return pytest_runs([["-rs", *chosen, *folders(["clients"])]], rest)
+    code = pytest_runs([["-rs", *chosen, *folders(["clients"])]], rest)
+    if code != FAILED:
+        return code
+    # Other people's terminals redraw when they like. What fails twice is ours; what passes now is named as such.
+    print("clients: what failed is tried once more")
+    return pytest_runs([["-rs", "--last-failed", "--last-failed-no-failures=none", *chosen, *folders(["clients"])]], rest)
 
 
 def lint(extra: list[str]) -> int:

@@ -272,7 +272,7 @@ class World:
 
         ended: set[int] = set()
         for _ in range(20):
-            found = _belonging(self.top)
+            found = belonging(self.data)
             if not found:
                 return len(ended)
             for process in found:
@@ -285,18 +285,21 @@ class World:
         raise Failed(f"processes keep appearing: {sorted(ended)}")
 
 
-def _belonging(folder: str) -> list[Any]:
-    """The processes with this folder in their command line or environment."""
+def belonging(data: str) -> list[Any]:
+    """The processes that work on this data directory, by their environment.
+
+    A command line proves nothing: whoever looks into the folder meanwhile names it too.
+    """
     import psutil
 
     found = []
     for process in psutil.process_iter():
         try:
-            words = [*process.cmdline(), *process.environ().values()]
+            mine = process.environ().get("TALKING_STICK_DATA_DIR") == data
             over = process.status() == psutil.STATUS_ZOMBIE
         except (psutil.Error, OSError):
             continue
-        if not over and process.pid != os.getpid() and any(folder in word for word in words):
+        if mine and not over and process.pid != os.getpid():
             found.append(process)
     return found
 

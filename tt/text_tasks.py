@@ -113,7 +113,8 @@ def ask(value: Values, paint: parts.Paint) -> list[str]:
     if value.get("body"):
         lines += parts.block(value["body"])
     for option in value.get("options") or []:
-        lines += parts.labelled(parts.word(option.get("label")), option.get("text") or "", 4)
+        label = parts.word(option.get("label"))
+        lines += parts.labelled(label, option["text"], 4) if option.get("text") else [f"    {label}"]
     if value.get("result") is not None:
         lines += parts.labelled("answer", value["result"])
         lines.append(f"  by {parts.word(value.get('result_by'))}")

@@ -6,7 +6,7 @@ when something happened, and not because time passed or because of who looks.
 
 from __future__ import annotations
 
-from bus import digest, limits, quickjson
+from bus import digest, limits, marks, quickjson
 from bus.operations import board, present, receive, session, tasks, usage, where
 from bus.operations.outcome import Outcome
 from bus.rules import tasks as rules
@@ -108,7 +108,8 @@ def state_hash(peers: list[dict[str, Any]], active: list[tickets.Task], asks: li
 def delta(ctx: Context) -> tuple[Outcome, board.Delta | None]:
     """`board --delta`: what the board hook would show; settled by the caller after the flush."""
     receive.confirm(ctx.bus, ctx.me, ctx.now)
-    found = board.delta(ctx)
+    idle = not ctx.caller.person and not marks.read(ctx.bus, ctx.me).is_open(ctx.now)
+    found = board.delta(ctx, fresh_turn=idle)
     joined = members.get(ctx.bus.con, ctx.me, rooms.BUS) is not None
     text = found.text if found is not None else ""
     return Outcome({"status": "delta", "text": text, "known": joined}, receipt=found.receipt if found else None), found

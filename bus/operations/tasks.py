@@ -358,7 +358,7 @@ def _said(task: Task, text: str | None, choose: tuple[str, ...]) -> str:
 
 def _answered(task: Task) -> BusError:
     """The loser learns the winner."""
-    message = f"{task.id} was answered by {task.result_by}"
+    message = f"{task.id} was answered by {task.result_by}: {(task.result or '')[:TITLE_CHARS]}"
     return BusError("ask_answered", message, None, answer=task.result, answered_by=task.result_by)
 
 

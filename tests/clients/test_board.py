@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.clients import stories
 from tests.clients.model import bash, say
 from tests.kit.procs import wait_for
-
 
 CONTEXT = "UserPromptSubmit hook additional context"
 

@@ -11,7 +11,6 @@ from tests.clients.model import bash, say, shell
 from tests.kit.procs import wait_for
 from tests.processes.stories import owner
 
-
 GUARD = "<hook_prompt"
 TURN = 20  # seconds that no turn may take: a hook that hangs is ended by its time limit only then
 

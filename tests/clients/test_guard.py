@@ -9,7 +9,6 @@ from tests.clients.model import bash, say, subagent
 from tests.kit.procs import wait_for
 from tests.processes.stories import HANDOFF, owner
 
-
 BLOCKED = "]: talking-stick: "  # behind the command line, which the client quotes
 
 

@@ -13,7 +13,6 @@ from tests.clients import stories
 from tests.clients.model import bash, say
 from tests.kit.world import ROOT
 
-
 # A person's own file: odd spacing, an order of keys, a foreign hook at an event of ours.
 OWN = """{
     "theme" : "dark",

@@ -14,7 +14,6 @@ from tests.clients.model import bash, hold, say
 from tests.kit.procs import gone, wait_for
 from tests.processes.stories import guardians, owner, sends_many
 
-
 WITHIN = 0.150  # seconds from the commit to the model's request, median of ten, on a quiet machine
 MODES = pytest.mark.parametrize("bypass", [False, True], ids=["default", "bypass"])
 

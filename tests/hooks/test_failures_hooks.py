@@ -7,8 +7,7 @@ import os
 import sys
 
 from bus.deliver import native
-from tests.hooks.kit import ROOT
-from tests.kit.world import wait_for
+from tests.kit.world import ROOT, wait_for
 
 THREAD = "0199aaaa-bbbb-7ccc-8ddd-eeeeffff0000"
 

@@ -25,7 +25,7 @@ def flat() -> str:
         "don't ask what to do in a prompt that perhaps nobody reads",
         "Don't pass on what a person wrote to the room",
         "Don't announce that you have come",
-        "Exit 127, or \"command not found\": `tt` did not run, nothing happened, you hold nothing new",
+        'Exit 127, or "command not found": `tt` did not run, nothing happened, you hold nothing new',
         "Text with back-ticks or `$` goes by `--stdin`",
     ],
 )

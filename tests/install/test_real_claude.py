@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.clients.clients import find
+from tests.clients.where import find
 from tests.install.conftest import states
 from tt.install import claude_plugin
 

@@ -173,9 +173,7 @@ class World:
             file.write(text)
         return path
 
-    def agent(
-        self, name: str, cwd: str, harness: str = "claude", session: str | None = None, **env: str
-    ) -> Agent:
+    def agent(self, name: str, cwd: str, harness: str = "claude", session: str | None = None, **env: str) -> Agent:
         """A session of that harness, with a live client process. `env` adds variables."""
         process, variables = HARNESSES[harness]
         client = self._client(process, orphan=False)

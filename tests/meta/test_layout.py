@@ -86,9 +86,7 @@ def test_sql_lives_in_the_store():
 
 
 def test_one_place_reads_the_clock():
-    found = [
-        f"{path}:{line}" for path, tree in trees().items() if path != CLOCK for line in clock_reads(tree)
-    ]
+    found = [f"{path}:{line}" for path, tree in trees().items() if path != CLOCK for line in clock_reads(tree)]
     assert not found
 
 

@@ -65,9 +65,7 @@ def test_a_death_leaves_commands_running_and_new_ones_possible(made):
 
 def test_exit_codes_signals_and_streams_arrive(made):
     agent = made.agent("ann", made.repo())
-    code = (
-        'import sys; sys.stderr.write(\'{"error": "x"}\\n\'); sys.stdout.write(sys.stdin.read()); sys.exit(1)'
-    )
+    code = 'import sys; sys.stderr.write(\'{"error": "x"}\\n\'); sys.stdout.write(sys.stdin.read()); sys.exit(1)'
     run = agent.run([sys.executable, "-c", code], input="1\n2\n" + "0\n" * 100_000).wait()
     assert (run.code, run.json[:2], len(run.json)) == (1, [1, 2], 100_002)
     assert run.failed("x").error == {"error": "x"}
@@ -91,9 +89,7 @@ def test_nothing_outlives_a_world(tmp_path):
     agent = world.agent("ann", world.repo())
     agent.run(FOREVER).line()
     detached = "import os, signal\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n  signal.pause()"
-    agent.run(
-        [sys.executable, "-c", f"for n in 0, 1, 2: os = __import__('os'); os.close(n)\n{detached}"]
-    ).wait()
+    agent.run([sys.executable, "-c", f"for n in 0, 1, 2: os = __import__('os'); os.close(n)\n{detached}"]).wait()
     assert len(holding(world.data)) >= 3
     world.close()
     assert not [pid for pid in holding(world.data) if not gone(pid)]

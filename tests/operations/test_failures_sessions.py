@@ -84,7 +84,12 @@ def test_the_end_of_a_session_leaves_a_pending_handoff_as_it_is(desk, who):
 def typed(desk, monkeypatch):
     """B stands by in a terminal; what is typed there."""
     said: list[str] = []
-    monkeypatch.setattr(native, "cmux", lambda surface, line: said.append(surface) or ("sent", None))
+
+    def cmux(surface, _line):
+        said.append(surface)
+        return "sent", None
+
+    monkeypatch.setattr(native, "cmux", cmux)
     desk.join(A)
     desk.env["CMUX_SURFACE_ID"] = "surface:1"
     desk.join(B)

@@ -125,7 +125,8 @@ def test_reopened_for_the_same_one(crew):
 def test_a_return_that_comes_after_the_ticket_changed_hands(crew, monkeypatch):
     """Looked at before, written after: the row as it is now decides, and no old row comes back to life."""
     ticket = moved(crew, assigned(crew), "in_progress")
-    real, once = tasks._permit, []
+    real = tasks._permit
+    once: list[int] = []
 
     def permit(ctx, verb, task, gone):
         real(ctx, verb, task, gone)
@@ -143,7 +144,8 @@ def test_a_return_that_comes_after_the_ticket_changed_hands(crew, monkeypatch):
 
 def test_a_cancelled_one_stays_cancelled(crew, monkeypatch):
     ticket = assigned(crew)
-    real, once = tasks._permit, []
+    real = tasks._permit
+    once: list[int] = []
 
     def permit(ctx, verb, task, gone):
         real(ctx, verb, task, gone)

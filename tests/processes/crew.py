@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from tests.kit.world import store
+from tests.kit.world import Agent, Proc, store
 from tests.processes.stories import waiting
 
 
@@ -27,7 +27,8 @@ class Crew:
             self.ann.tt("config", "set", "sous", self.sous.id).ok()
         for agent in self.agents:
             agent.tt("inbox").ok()
-        self.waits: dict[str, object] = {}
+        self.pair: tuple[Agent, ...] = ()
+        self.waits: dict[str, Proc] = {}
 
     @property
     def agents(self):

@@ -21,7 +21,7 @@ def test_a_shift(world, record_property):
     crew = Crew(world)
     expo, sous, ann = crew.expo, crew.sous, crew.ann
     crew.listen(*crew.agents)
-    due = Counter()
+    due: Counter[str] = Counter()
 
     for number in range(TICKETS):
         ticket = compose(crew, number)

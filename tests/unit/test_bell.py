@@ -509,9 +509,7 @@ def test_watchdog_without_events_is_not_used(tmp_path, ears, poll_fast, monkeypa
 
 
 def test_foreign_file_system(tmp_path, ears, poll_fast):
-    listening = ears(
-        tmp_path / "a", tmp_path / "b", distrust=lambda path: "nfs" if path.endswith("b") else None
-    )
+    listening = ears(tmp_path / "a", tmp_path / "b", distrust=lambda path: "nfs" if path.endswith("b") else None)
     assert listening.fallback == "nfs"
     polled(listening, tmp_path / "a")
     polled(listening, tmp_path / "b")
@@ -590,8 +588,7 @@ UNSHARE = ["unshare", "--user", "--map-root-user"]
 
 
 @pytest.mark.skipif(
-    not shutil.which("unshare")
-    or subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL).returncode != 0,
+    not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL).returncode != 0,
     reason="needs a user namespace of its own",
 )
 @pytest.mark.parametrize("what", ["instances", "watches"])

@@ -82,9 +82,7 @@ class TestTree:
         repo = make()
         run(repo, "worktree", "add", "-q", str(tmp_path / "wt"))
         tree = both(str(tmp_path / "wt"), env)
-        assert tree == gitdir.Tree(
-            str(tmp_path / "wt"), f"{repo}/.git/worktrees/wt", f"{repo}/.git", False, True, "wt"
-        )
+        assert tree == gitdir.Tree(str(tmp_path / "wt"), f"{repo}/.git/worktrees/wt", f"{repo}/.git", False, True, "wt")
 
     def test_submodule_has_its_own_common_dir(self, make, run, env):
         repo, other = make(), make("other")
@@ -151,9 +149,7 @@ class TestTree:
         (tmp_path / "link").symlink_to(repo)
         assert both(str(tmp_path / "link"), env).top == repo
 
-    @pytest.mark.parametrize(
-        "name", ["with space", "ünïcödé-名", "new\nline", "true\ntrue", "-dash", "a'b\"c"]
-    )
+    @pytest.mark.parametrize("name", ["with space", "ünïcödé-名", "new\nline", "true\ntrue", "-dash", "a'b\"c"])
     def test_odd_names(self, name, make, run, env, tmp_path):
         repo = make(name)
         run(repo, "worktree", "add", "-q", str(tmp_path / "wt"))
@@ -179,13 +175,9 @@ class TestTree:
     def test_git_too_old_for_path_format(self, make, env, tmp_path):
         repo = make()
         (tmp_path / "old").mkdir()
-        (tmp_path / "old/git").write_text(
-            "#!/bin/sh\necho --path-format=absolute\necho false\necho .git\necho .git\n"
-        )
+        (tmp_path / "old/git").write_text("#!/bin/sh\necho --path-format=absolute\necho false\necho .git\necho .git\n")
         (tmp_path / "old/git").chmod(0o755)
-        assert (
-            gitdir.tree(repo, {**env, "PATH": f"{tmp_path}/old:{env['PATH']}"}).common_dir == f"{repo}/.git"
-        )
+        assert gitdir.tree(repo, {**env, "PATH": f"{tmp_path}/old:{env['PATH']}"}).common_dir == f"{repo}/.git"
 
     def test_unreadable_configuration_is_no_other_bus(self, make, env):
         repo = make()
@@ -348,9 +340,7 @@ def test_spelling_on_disk_where_the_system_tells_it(monkeypatch, tmp_path):
     import fcntl
 
     monkeypatch.setattr(fcntl, "F_GETPATH", 50, raising=False)
-    monkeypatch.setattr(
-        fcntl, "fcntl", lambda _fd, command, _buffer: b"/Users/Ann\0\0" if command == 50 else 0
-    )
+    monkeypatch.setattr(fcntl, "fcntl", lambda _fd, command, _buffer: b"/Users/Ann\0\0" if command == 50 else 0)
     assert gitdir.spelled_on_disk(str(tmp_path)) == "/Users/Ann"
     assert gitdir.spelled_on_disk(str(tmp_path / "missing")) == str(tmp_path / "missing")
 

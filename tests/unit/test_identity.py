@@ -251,9 +251,7 @@ def test_two_verified_sessions_in_one_process_stay_apart():
 
 def test_one_session_keeps_its_id(monkeypatch):
     before = call(CLAUDE, UNDER_CLAUDE)
-    assert (
-        call({**CLAUDE, "USER": "somebody", "TMUX_PANE": "%4"}, UNDER_CLAUDE[1:]).agent_id == before.agent_id
-    )
+    assert call({**CLAUDE, "USER": "somebody", "TMUX_PANE": "%4"}, UNDER_CLAUDE[1:]).agent_id == before.agent_id
     monkeypatch.setattr(process, "host", lambda: process.machine() + ".rebooted.1")
     assert call(CLAUDE, UNDER_CLAUDE).agent_id == before.agent_id
     assert call({"GEMINI_CLI": "1", "STY": "s"}).agent_id != before.agent_id
@@ -294,7 +292,7 @@ def test_variable_gives_a_name_but_no_right():
     for name in ("human:ann", "claude:mine"):
         found = call({**CLAUDE, "TT_HARNESS_AGENT_ID": name}, UNDER_CLAUDE)
         assert (found.agent_id, found.source, found.person) == (name, "TT_HARNESS_AGENT_ID", False)
-    assert found.session_key == "harness:S"
+    assert call({**CLAUDE, "TT_HARNESS_AGENT_ID": "claude:mine"}, UNDER_CLAUDE).session_key == "harness:S"
     assert call({"TT_HARNESS_AGENT_ID": "x:y"}).person
     assert call({"TT_HARNESS_AGENT_ID": ""}).source == "human"
 
@@ -304,9 +302,7 @@ def test_flag_comes_before_the_variable():
 
 
 def test_kinds_of_chosen_names():
-    kinds = {
-        name: call({}, agent=name) for name in ("human:ann", "human:ann:chat:9f", "human:ann:x", "grok:1")
-    }
+    kinds = {name: call({}, agent=name) for name in ("human:ann", "human:ann:chat:9f", "human:ann:x", "grok:1")}
     assert [one.kind for one in kinds.values()] == ["person", "console", "person", "harness"]
     assert [one.name for one in kinds.values()] == ["ann", "ann", "ann", "grok"]
 
@@ -537,18 +533,14 @@ def real(tmp_path):
         "found = identity.caller(os.environ, os.getpid())\n"
         "print(found.agent_id, found.harness, found.anchor, found.verified, found.person, sep='|')"
     )
-    middle = (
-        "import subprocess, sys; print(__import__('os').getpid(), flush=True); subprocess.run(sys.argv[1:])"
-    )
+    middle = "import subprocess, sys; print(__import__('os').getpid(), flush=True); subprocess.run(sys.argv[1:])"
 
     def run(name, env):
         program = tmp_path / name
         program.symlink_to(sys.executable)
         inner = [sys.executable, "-S", "-c", code, root]
         command = [str(program), "-I", "-S", "-c", middle, *inner]
-        done = subprocess.run(
-            command, env={**ANN, **env}, capture_output=True, text=True, timeout=20, check=True
-        )
+        done = subprocess.run(command, env={**ANN, **env}, capture_output=True, text=True, timeout=20, check=True)
         pid, answer = done.stdout.split()
         return int(pid), answer.split("|")
 
@@ -573,9 +565,7 @@ def test_real_named_process_that_is_no_ancestor():
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         env = {**ANN, **CLAUDE, "CLAUDE_PID": str(older.pid), "PYTHONPATH": root}
         command = [sys.executable, "-S", "-c", code]
-        anchor, verified = subprocess.run(
-            command, env=env, capture_output=True, text=True, timeout=20
-        ).stdout.split()
+        anchor, verified = subprocess.run(command, env=env, capture_output=True, text=True, timeout=20).stdout.split()
         assert (anchor, verified) == (process.anchor(older.pid), "True")
         older.kill()
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=20)

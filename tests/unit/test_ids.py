@@ -47,9 +47,7 @@ def test_refusal_of_something_huge_is_short():
     assert len(caught.value.message) < 200
 
 
-@pytest.mark.parametrize(
-    "text", ["expo", "sous", "station-1", "a", "0", "x" * 64, "wt-room", "a.b_c-d", "a.."]
-)
+@pytest.mark.parametrize("text", ["expo", "sous", "station-1", "a", "0", "x" * 64, "wt-room", "a.b_c-d", "a.."])
 def test_good_station(text):
     assert ids.check_station(text) == text
 
@@ -83,9 +81,7 @@ def test_bad_station_is_refused(text):
 
 
 def test_reserved_words():
-    assert sorted(ids.RESERVED) == [
-        *("all", "any", "bus", "everyone", "expo", "human", "next", "room", "self", "sous")
-    ]
+    assert sorted(ids.RESERVED) == [*("all", "any", "bus", "everyone", "expo", "human", "next", "room", "self", "sous")]
 
 
 @given(st.text())

@@ -25,8 +25,7 @@ NASTY = st.text(
 )
 AT = st.integers(0, 253_402_300_799_999)
 INVISIBLE = (
-    "\u034f\u115f\u1160\u17b4\u180b\u180e\u200b\u200c\u200d\u2060\u2800\u3164\ufe0f\ufeff\uffa0"
-    "\U000e0100\U000e0041"
+    "\u034f\u115f\u1160\u17b4\u180b\u180e\u200b\u200c\u200d\u2060\u2800\u3164\ufe0f\ufeff\uffa0\U000e0100\U000e0041"
 )
 
 

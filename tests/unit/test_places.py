@@ -266,9 +266,7 @@ class TestWhichBus:
         for path in (repo, str(tmp_path / "wt")):
             assert find(path, PATH=folder("nothing")) == find(path)
 
-    @pytest.mark.parametrize(
-        "name", ["with space", "ünïcödé", "new\nline", "per%0Acent", "C:d*", "." * 3 + "x"]
-    )
+    @pytest.mark.parametrize("name", ["with space", "ünïcödé", "new\nline", "per%0Acent", "C:d*", "." * 3 + "x"])
     def test_odd_names_survive_the_index(self, name, make, find, join):
         repo = make(name)
         before = find(repo)
@@ -459,9 +457,7 @@ class TestPaths:
         error = refused("room_not_found", find, path)
         assert error.hint
 
-    def test_deleted_working_directory_does_not_matter_for_an_absolute_path(
-        self, make, find, folder, monkeypatch
-    ):
+    def test_deleted_working_directory_does_not_matter_for_an_absolute_path(self, make, find, folder, monkeypatch):
         repo, gone = make(), folder("gone")
         monkeypatch.chdir(gone)
         os.rmdir(gone)
@@ -513,9 +509,7 @@ class TestIndex:
         os.unlink(f"{join(repo).bus_dir}/bus.db")
         assert find(repo).room is None
 
-    @pytest.mark.parametrize(
-        "damage", [b"", b"1\nx", b"9\n" * 20, b"1\n..\nr\nP\nmain\n\nk\nr\n", b"\xff" * 99]
-    )
+    @pytest.mark.parametrize("damage", [b"", b"1\nx", b"9\n" * 20, b"1\n..\nr\nP\nmain\n\nk\nr\n", b"\xff" * 99])
     def test_damaged_entry_is_no_room(self, damage, make, join, find, env):
         repo = make()
         join(repo)
@@ -611,9 +605,7 @@ class TestNetworkType:
         assert datadir.network_type("/mnt/x", table) == kind
         assert datadir.network_type("/mnt/xy", table) is None
 
-    @pytest.mark.parametrize(
-        "kind", [b"ext4", b"btrfs", b"overlay", b"tmpfs", b"fuse", b"fuseblk", b"fuse.overlayfs"]
-    )
+    @pytest.mark.parametrize("kind", [b"ext4", b"btrfs", b"overlay", b"tmpfs", b"fuse", b"fuseblk", b"fuse.overlayfs"])
     def test_local(self, kind):
         assert datadir.network_type("/data", mounts((b"/", kind))) is None
 

@@ -213,9 +213,7 @@ def test_numbers_that_are_no_pid(pid):
 
 
 @LINUX
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root to become somebody else"
-)
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root to become somebody else")
 def test_process_of_another_user_is_alive(child):
     anchor = process.anchor(child.pid)
     code = (
@@ -311,9 +309,7 @@ def test_look_and_ancestry(child):
 def test_name_with_spaces_and_parentheses(tmp_path):
     program = tmp_path / "a) (Z 1"
     program.symlink_to(sys.executable)
-    with subprocess.Popen(
-        [program, "-I", "-S", "-c", "print(flush=True); input()"], stdin=-1, stdout=-1
-    ) as started:
+    with subprocess.Popen([program, "-I", "-S", "-c", "print(flush=True); input()"], stdin=-1, stdout=-1) as started:
         started.stdout.readline()
         seen = process.look(started.pid)
         assert (seen.name, seen.ppid) == ("a) (Z 1", os.getpid())
@@ -339,12 +335,11 @@ def readable(watch, timeout_ms: int) -> bool:
 def test_watch_sees_a_kill(pidfd, child, monkeypatch):
     if not pidfd:
         monkeypatch.delattr(os, "pidfd_open", raising=False)
-    with process.ExitWatch(child.pid) as watch:
-        assert not watch.gone
-        assert not readable(watch, 0)
-        child.kill()
-        assert readable(watch, 10_000)
-        assert watch.gone
+    watch = process.ExitWatch(child.pid)
+    assert (watch.gone, readable(watch, 0)) == (False, False)
+    child.kill()
+    assert (readable(watch, 10_000), watch.gone) == (True, True)
+    watch.close()
     assert watch.gone
 
 
@@ -358,10 +353,7 @@ def test_watch_leaves_a_child_to_its_parent(child):
 
 @pytest.mark.parametrize("pidfd", [True, False])
 def test_watch_of_somebody_elses_child_that_dies_unwatched(pidfd, monkeypatch):
-    code = (
-        "import subprocess; p = subprocess.Popen(['sleep', '100'])\n"
-        "print(p.pid, flush=True); p.wait(); input()"
-    )
+    code = "import subprocess; p = subprocess.Popen(['sleep', '100'])\nprint(p.pid, flush=True); p.wait(); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1) as started:
         pid = int(started.stdout.readline())
         if not pidfd:
@@ -426,6 +418,4 @@ def test_import_stays_small():
     )
     loaded = set(run(code).stdout.split())
     heavy = {"typing", "dataclasses", "pathlib", "enum", "re", "logging", "subprocess", "uuid", "tempfile"}
-    assert not loaded & (
-        heavy | {"shutil", "contextlib", "psutil", "ctypes", "threading", "json", "socket", "pwd"}
-    )
+    assert not loaded & (heavy | {"shutil", "contextlib", "psutil", "ctypes", "threading", "json", "socket", "pwd"})
