@@ -104,7 +104,9 @@ def clients(extra: list[str]) -> int:
         return code
     # Other people's terminals redraw when they like. What fails twice is ours; what passes now is named as such.
     print("clients: what failed is tried once more")
-    return pytest_runs([["-rs", "--last-failed", "--last-failed-no-failures=none", *chosen, *folders(["clients"])]], rest)
+    return pytest_runs(
+        [["-rs", "--last-failed", "--last-failed-no-failures=none", *chosen, *folders(["clients"])]], rest
+    )
 
 
 def lint(extra: list[str]) -> int:

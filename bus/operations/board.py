@@ -80,7 +80,7 @@ def _mail(
         return [], None
     built = _envelope(ctx, batch, room)
     if built.seqs and not built.left and not batch.more:
-        claimed = receive.claim(ctx.bus, ctx.me, batch, "board", ctx.now)
+        claimed = receive.claim(ctx.bus, ctx.me, batch, "board", ctx.now, own=True)
         if not claimed.items:
             return [], None
         if len(claimed.items) < len(batch.items):

@@ -130,7 +130,17 @@ def _room(bus: Bus, place: Place) -> Room | None:
 
 
 def _bound(bus: Bus, caller: Caller) -> str:
-    """The agent that the caller's session is: by the recorded binding, else by its own id."""
+    """The agent that the caller's session is: by the recorded binding, else by its own id.
+
+    A harness in the environment or the ancestry never speaks under a person's name.
+    """
+    if caller.kind == "person" and not caller.person:
+        raise BusError(
+            "agent_id_required",
+            f"this command was started by an agent, which cannot be {caller.agent_id}",
+            "keep the harness's variables, or name the agent: --agent NAME:ID (tt whoami --explain)",
+            agent_id=caller.agent_id,
+        )
     if caller.source in ("flag", "TT_HARNESS_AGENT_ID"):
         return caller.agent_id
     bound = agents.session(bus.con, caller.session_key)

@@ -36,9 +36,9 @@ class Batch(Record):
     items: list[Item]
     more: bool
 
-    def claims_needed(self, me: str) -> bool:
-        """Is something from a box that others read as well?"""
-        return any(item.box is not None and item.box != me for item in self.items)
+    def claims_needed(self, me: str, *, own: bool) -> bool:
+        """Is something from a box that others read as well, or (`own`) from any box?"""
+        return any(item.box is not None and (own or item.box != me) for item in self.items)
 
 
 def boxes(con: sqlite3.Connection, me: str) -> list[str]:
@@ -62,9 +62,13 @@ def look(con: sqlite3.Connection, me: str, *, limit: int | None = None) -> Batch
     return Batch(items, more=False)
 
 
-def claim(bus: Bus, me: str, batch: Batch, route: str, now: int) -> Batch:
-    """Before printing: take what comes from shared boxes, or leave it to who was faster."""
-    if not batch.claims_needed(me):
+def claim(bus: Bus, me: str, batch: Batch, route: str, now: int, *, own: bool = False) -> Batch:
+    """Before printing: take what comes from shared boxes, or leave it to who was faster.
+
+    `own`: also what is addressed to the reader alone. A client that runs a hook once for each of its
+    registrations would otherwise show the same mail as often.
+    """
+    if not batch.claims_needed(me, own=own):
         return batch
     known = agents.get(bus.con, me)
     attempt = wakes.Attempt(
@@ -77,10 +81,26 @@ def claim(bus: Bus, me: str, batch: Batch, route: str, now: int) -> Batch:
     )
     with db.Write(bus.con) as con:
         wake = wakes.begin(con, attempt)
-        kept = [item for item in batch.items if item.box in (None, me) or _taken(con, item, me, wake, now)]
+        kept = [
+            item
+            for item in batch.items
+            if item.box is None
+            or (item.box == me and (not own or not _twin_has(con, item, me, wake)))
+            or (item.box != me and _taken(con, item, me, wake, now))
+        ]
         if not wakes.claims(con, wake):
             wakes.drop(con, wake)  # others were faster: nobody was woken
     return Batch(kept, batch.more)
+
+
+def _twin_has(con: sqlite3.Connection, item: Item, me: str, wake: int) -> bool:
+    """Is another living look of the same agent about to show this? Covers the row if none is."""
+    if mail.cover(con, me, [item.event.seq], wake):
+        return False
+    holder = wakes.claimed_by(con, [item.event.seq], me).get(item.event.seq)
+    if holder is None or holder.route not in READS or holder.state != "sending":
+        return False
+    return process.liveness(holder.by or "") == "alive"
 
 
 def _taken(con: sqlite3.Connection, item: Item, me: str, wake: int, now: int) -> bool:

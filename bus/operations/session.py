@@ -120,6 +120,8 @@ def _predecessor(ctx: Context, source: str) -> Agent | None:
     if source != "clear" or caller.shared_daemon or not caller.anchor or not caller.harness:
         return None
     found = agents.by_anchor(ctx.bus.con, caller.anchor, caller.harness)
+    if caller.harness != "claude" and agents.live_at(ctx.bus.con, caller.anchor, caller.harness) > 1:
+        return None  # several threads in one process: nothing says which of them was cleared
     if found is None or agents.live_session_of(ctx.bus.con, found.id) == caller.session_key:
         return None
     return found

@@ -123,6 +123,13 @@ def next_generation(con: sqlite3.Connection, agent: str) -> None:
     con.execute("UPDATE agents SET generation = generation + 1 WHERE id = ?", (agent,))
 
 
+def live_at(con: sqlite3.Connection, anchor: str, harness: str) -> int:
+    """How many agents with a live session are in this very process."""
+    query = """SELECT COUNT(*) FROM agents WHERE anchor = ? AND harness = ? AND ended_at IS NULL
+                AND EXISTS (SELECT 1 FROM sessions WHERE agent = agents.id AND state = 'live')"""
+    return int(con.execute(query, (anchor, harness)).fetchone()[0])
+
+
 def by_anchor(con: sqlite3.Connection, anchor: str, harness: str) -> Agent | None:
     """The agent whose session lives in this very process; names given by an option have no session."""
     query = (

@@ -48,7 +48,8 @@ def test_with_the_data_directory_allowed_the_sandbox_lets_tt_work(codex, project
 def test_untrusted_hooks_do_nothing_and_nothing_hangs(codex, project, model):
     stories.installed(project, codex)
     done = codex.exec("hello").ok()
-    assert "talking-stick" not in "\n".join(item.text for item in model.mains()[0].items if item.role != "system")
+    shown = "\n".join(item.text for item in model.mains()[0].items if item.role != "system")
+    assert "this repository has a bus" not in shown  # the skill is listed, and that is all
     assert done.seconds < TURN
 
 

@@ -91,7 +91,7 @@ class TestDirected:
 
 
 class TestRefused:
-    """A4.66: sending before joining fabricated a row; here a refusal writes none."""
+    """Sending before joining fabricated a row; here a refusal writes none."""
 
     @pytest.mark.parametrize(
         ("sender", "recipient", "code"),
@@ -138,7 +138,7 @@ class TestRefused:
 
 class TestRoom:
     def test_an_agents_message_reaches_all_others_and_nobodys_bell(self, three):
-        """A6.92: reply loops."""
+        """Reply loops."""
         three.listen(B)
         send(three, A, "room")
         assert not {bell(A), bell(B), bell(C)} & set(three.rang)
@@ -147,7 +147,7 @@ class TestRoom:
 
     @pytest.mark.parametrize("word", ["room", "all", "everyone"])
     def test_a_persons_message_is_one_event_that_wakes_all(self, three, word):
-        """A6.100: it reached only agents with a live wait."""
+        """It reached only agents with a live wait."""
         send(three, ANN, word)
         assert three.one("SELECT count(*) FROM events WHERE type = 'message'") == 1
         assert three.one("SELECT count(*) FROM mail WHERE wake = 2") == 3
@@ -176,7 +176,7 @@ class TestRoom:
         assert send(three, ANN, "room")["to"] == "room"
 
     def test_a_console_gets_no_receipt_row(self, three):
-        """A6.98"""
+        """"""
         three.join(CONSOLE)
         send(three, ANN, "room")
         assert three.one("SELECT count(*) FROM mail WHERE box = ?", CONSOLE) == 0

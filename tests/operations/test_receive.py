@@ -41,7 +41,7 @@ def test_an_empty_inbox_writes_nothing(three):
 
 
 def test_what_was_not_flushed_comes_again(three):
-    """A3.51: a crash between receipt and stdout lost the message."""
+    """A crash between receipt and stdout lost the message."""
     send(three, A, B)
     three.do(B, receive.inbox, settled=False)
     assert three.texts(B) == ["hello"]

@@ -34,7 +34,7 @@ def test_what_would_wake_it(two, kind):
 
 
 def test_a_parked_one_takes_nothing_and_attracts_nothing(two):
-    """A2.30"""
+    """"""
     two.own(A)
     two.listen(B, "rewake")
     park(two)
@@ -72,14 +72,14 @@ def test_later_directed_work_wakes(two):
 
 
 def test_a_persons_room_message_wakes(two):
-    """A6.100"""
+    """"""
     park(two)
     two.do(ANN, messages.send, "room", "all hands")
     assert two.one("SELECT count(*) FROM mail WHERE box = ? AND wake > 0", B) == 1
 
 
 def test_again_re_arms(two):
-    """A6.84: a stale batch suppressed every later wake."""
+    """A stale batch suppressed every later wake."""
     park(two)
     two.do(A, messages.send, B, "one")
     assert two.one("SELECT count(*) FROM wakes WHERE agent = ? AND closed_at IS NULL AND seen_at IS NULL", B) == 1

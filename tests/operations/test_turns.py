@@ -52,7 +52,7 @@ class TestTry:
         assert (result["status"], result["reason"]) == ("not_yet", "solo_room")
 
     def test_alone_with_a_console_is_alone(self, desk):
-        """A8.118: a console made a lone agent 'not alone'."""
+        """A console made a lone agent 'not alone'."""
         desk.join(A, CONSOLE)
         assert look(desk, A)["reason"] == "solo_room"
 
@@ -81,7 +81,7 @@ class TestTry:
         assert "tt join" in error.hint
 
     def test_without_a_guardian_nothing_is_granted(self, two):
-        """A1.12: the guardian is ready before the commit."""
+        """The guardian is ready before the commit."""
         two.no_guardian = True
         two.refused(A, "cli_error", granting.try_once)
 
@@ -89,7 +89,7 @@ class TestTry:
         assert look(two, A, park=True)["status"] == "not_yet"
 
     def test_a_look_at_a_held_turn_writes_nothing(self, held):
-        """A3.42: every poll wrote presence."""
+        """Every poll wrote presence."""
         look(held, B)
         before = held.dump()
         look(held, B)
@@ -105,7 +105,7 @@ class TestGuardian:
         assert held.guardians == {}
 
     def test_a_dead_one_is_replaced_by_the_owner(self, held):
-        """A1.7, A1.8: an owner without a guardian let its lease run out."""
+        """An owner without a guardian let its lease run out."""
         held.kill_guardian()
         result = look(held, A)
         assert result["reason"] == "already_owner"
@@ -122,7 +122,7 @@ class TestGuardian:
         assert held.guardians == before
 
     def test_it_renews_the_lease_and_never_presence(self, held):
-        """A1.5: a wedged owner never looked idle."""
+        """A wedged owner never looked idle."""
         seen = held.one("SELECT last_seen FROM agents WHERE id = ?", A)
         held.tick(limits.GUARDIAN_BEAT / 1000)
         held.guard()
@@ -142,7 +142,7 @@ class TestGuardian:
         assert (result["status"], result["reason"]) == ("takeover_available", "owner_timeout")
 
     def test_join_again_does_not_touch_the_lease(self, held):
-        """A1.10: refresh by join overwrote lease and guardian."""
+        """Refresh by join overwrote lease and guardian."""
         before = dict(held.state())
         held.join(A)
         assert {**dict(held.state()), "active_at": 0} == {**before, "active_at": 0}
@@ -155,7 +155,7 @@ class TestGone:
         desk.dies(A)
 
     def test_gone_alone_takes_nothing(self, held):
-        """A1.2: one momentary 'gone' reading voided a live lease."""
+        """One momentary 'gone' reading voided a live lease."""
         self.die(held)
         held.guard()
         assert held.state()["owner"] == A
@@ -170,7 +170,7 @@ class TestGone:
         assert result["handoff"]["recovery"]["reason"] == "harness_gone"
 
     def test_an_inferred_anchor_gets_ten_minutes(self, held):
-        """A1.4: Codex changes its process per turn."""
+        """Codex changes its process per turn."""
         held.inferred.add(A)
         look(held, A)
         held.tick(61)
@@ -261,7 +261,7 @@ class TestRelease:
         assert release(held, C)["reserved_for"] == B
 
     def test_sparse_ranks(self, held):
-        """A2.21: departures inverted the order."""
+        """Departures inverted the order."""
         held.join(C, D)
         held.do(C, join.leave)
         held.listen(B)
@@ -270,7 +270,7 @@ class TestRelease:
 
     @pytest.mark.parametrize("why", ["parked", "deaf", "console", "absent", "gone"])
     def test_who_is_no_candidate(self, held, why):
-        """A2.23, A2.30: turns were reserved for the deaf and for parked ones."""
+        """Turns were reserved for the deaf and for parked ones."""
         if why == "console":
             held.do(B, join.leave)
             held.join(CONSOLE)
@@ -285,7 +285,7 @@ class TestRelease:
         assert release(held)["reserved_for"] is None
 
     def test_one_between_two_waits_does_not_lose_its_place(self, held):
-        """A2.22: the best candidate was between two polls."""
+        """The best candidate was between two polls."""
         held.join(C)
         held.listen(C)
         held.do(C, notes.add, "busy")
@@ -300,7 +300,7 @@ class TestRelease:
         assert look(held, C)["status"] == "your_turn"
 
     def test_the_releaser_does_not_take_it_back_at_once(self, held):
-        """A2.20: churn."""
+        """Churn."""
         release(held)
         assert look(held, A)["status"] == "not_yet"
         held.tick(limits.TAKE_BACK_COOLDOWN / 1000)
@@ -312,7 +312,7 @@ class TestRelease:
         assert look(held, A)["status"] == "your_turn"
 
     def test_its_own_release_wakes_nobody_again(self, held):
-        """A2.28"""
+        """"""
         release(held)
         assert held.inbox(A) == []
 
@@ -422,7 +422,7 @@ class TestReservation:
         assert (result["status"], result["reserved_for"]) == ("not_yet", B)
 
     def test_expires_once_and_the_handoff_stays(self, reserved):
-        """A2.24: an expired reservation woke everybody with takeover_available."""
+        """An expired reservation woke everybody with takeover_available."""
         before = reserved.pending()
         reserved.tick(limits.RESERVATION / 1000)
         results = [look(reserved, agent, park=True) for agent in (A, C, A, C)]
@@ -458,7 +458,7 @@ class TestReservation:
 
     @pytest.mark.parametrize("how", ["leave", "kick"])
     def test_of_one_that_goes_is_cleared_and_the_handoff_kept(self, reserved, how):
-        """A2.32: session end of any member nulled the pending handoff."""
+        """Session end of any member nulled the pending handoff."""
         before = reserved.pending()
         if how == "leave":
             reserved.do(B, join.leave)
@@ -481,7 +481,7 @@ class TestTake:
         held.refused(B, "invalid_input", granting.take, reason="x" * (limits.REASON_BYTES + 1))
 
     def test_from_a_healthy_owner(self, held):
-        """A2.38: a human's take overrode a healthy owner without warning."""
+        """A human's take overrode a healthy owner without warning."""
         held.refused(B, "takeover_ineligible", granting.take, reason="now")
         held.join(ANN)
         held.refused(ANN, "target_active", granting.take)
@@ -544,7 +544,7 @@ class TestTake:
 
 
 class TestUnprinted:
-    """A3.51: receipt written before stdout; the same for a granted turn."""
+    """Receipt written before stdout; the same for a granted turn."""
 
     def test_given_back_idle(self, two):
         assert two.wait(A, printed=False) is None
@@ -596,7 +596,7 @@ class TestUnprinted:
 
 class TestHints:
     def test_a_parked_member_is_hinted_once(self, held):
-        """A2.29: parked agents re-parked in a tight loop."""
+        """Parked agents re-parked in a tight loop."""
         held.do(B, standby.standby)
         assert release(held)["parked_hinted"] == [B]
         assert held.wait(B, park=True)["reason"] == "auto_claim_disabled"
@@ -640,12 +640,12 @@ class TestWait:
         assert desk.wait(A, claim=True)["status"] == "your_turn"
 
     def test_a_survivor_gets_the_turn_although_alone(self, held):
-        """A2.27"""
+        """"""
         held.do(A, join.leave)
         assert held.wait(B)["handoff"]["recovery"]["agent_id"] == A
 
     def test_an_idle_owner_ends_only_an_explicit_time_out(self, held):
-        """A2.25"""
+        """"""
         held.wait(B)
         for _ in range(3):
             held.tick(limits.OWNER_IDLE / 1000 / 3)
@@ -670,7 +670,7 @@ class TestWait:
         assert refused.value.code == "invalid_wait_mode"
 
     def test_a_kicked_agent_does_not_come_back_by_waiting(self, two):
-        """A4.70, A1.18: an old listener resurrected an ended session."""
+        """An old listener resurrected an ended session."""
         two.do(A, join.kick, B, force=True)
         with pytest.raises(BusError) as refused:
             two.wait(B)
@@ -690,7 +690,7 @@ class TestWait:
 
 
 def test_one_winner_among_many(desk):
-    """A2.39: everybody saw the same free turn; one compare-and-set wins."""
+    """Everybody saw the same free turn; one compare-and-set wins."""
     names = [f"claude:x{n}" for n in range(6)]
     desk.join(*names)
     seen = [desk.enter(name) for name in names]

@@ -99,7 +99,7 @@ class TestState:
         assert self.states(two)[1] == "dormant"
 
     def test_a_guardian_that_died_does_not_make_a_living_harness_look_dead(self, two):
-        """A1.6"""
+        """"""
         two.own(A)
         two.alive(A)
         two.no_guardian = True
@@ -119,7 +119,7 @@ class TestState:
         assert self.states(two)[2] == {A: "deaf", B: "deaf"}
 
     def test_a_live_quiet_one_is_not_absent(self, two):
-        """A8.117"""
+        """"""
         two.alive(B)
         two.tick(limits.PRESENCE / 1000 + 1)
         assert self.states(two)[2] == {A: "dormant", B: "deaf"}
@@ -130,7 +130,7 @@ class TestState:
         assert self.states(two)[2] == {A: "dormant", B: "active"}
 
     def test_old_rows_are_hidden_and_counted(self, two):
-        """A4.80; owner, reservee and caller are never hidden."""
+        """; owner, reservee and caller are never hidden."""
         two.join(C)
         two.own(C)
         two.tick(limits.DAY / 1000)
@@ -153,12 +153,12 @@ class TestEvents:
         assert texts(two, B, target=C) == ["to c", "to all"]
 
     def test_ones_own_are_not_for_oneself(self, two):
-        """A2.28"""
+        """"""
         send(two, A, "room", "mine")
         assert texts(two, A) == []
 
     def test_the_newest_fifty(self, two):
-        """A3.49: bare `events` dumped tens of thousands of tokens; here never the oldest for ever."""
+        """Bare `events` dumped tens of thousands of tokens; here never the oldest for ever."""
         for number in range(60):
             send(two, A, B, str(number))
         assert texts(two, B) == [str(n) for n in range(60)][-50:]
@@ -232,7 +232,7 @@ class TestHealth:
         assert (card["guardian"]["alive"], card["lease"]["renewing"]) == (False, False)
 
     def test_a_card_is_short(self, two):
-        """A4.81: health printed 216 lines."""
+        """Health printed 216 lines."""
         assert len(two.do(A, views.health)) <= 24
 
     def test_the_listener(self, two):

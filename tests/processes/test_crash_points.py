@@ -46,7 +46,7 @@ VERBS = {
     "msg to a sleeper": ("bob", ("msg", "send", "BOB", "TEXT")),
     "try": (None, ("try",)),
     "wait": (None, ("wait",)),
-    "wait in vain": ("carl", ("wait", "--timeout", "1ms")),
+    "wait in vain": ("carl", ("wait", "--timeout", "250ms")),
     "release": ("ann", ("release", *HANDOFF)),
     "take": ("bob", ("take", *REASON)),
     "leave": ("ann", ("leave",)),

@@ -19,10 +19,6 @@ def made_up(crew):
     return crew.stations[0], {"env": {"TT_HARNESS_AGENT_ID": "hands:expo"}}
 
 
-def as_a_person(crew):
-    return crew.stations[0], {"env": {"TT_HARNESS_AGENT_ID": "human:ann"}}
-
-
 def from_a_subfolder(crew):
     folder = os.path.join(crew.paths[0], "expo", "deep")
     os.makedirs(folder)
@@ -55,7 +51,6 @@ def in_a_worktree_called_expo(crew):
 
 WAYS = [
     made_up,
-    as_a_person,
     from_a_subfolder,
     from_the_main_checkout,
     by_a_new_name_from_the_main_checkout,
@@ -83,6 +78,19 @@ def test_no_way_around_the_hub(crew, way):
     no_delegation(agent, **how)
     assert agent.tt("msg", "send", "station-2", "now it may", **how).ok()
     assert texts(other.tt("inbox").ok().json) == ["now it may"]
+
+
+@pytest.mark.slow
+def test_an_agent_cannot_call_itself_a_person(crew):
+    agent = crew.stations[0]
+    for how in ({"env": {"TT_HARNESS_AGENT_ID": "human:ann"}}, {}):
+        chosen = [] if how else ["--agent", "human:ann"]
+        for words in (
+            ["msg", "send", "station-2", "psst"],
+            ["delegate", "work"],
+            ["config", "set", "topology", "open"],
+        ):
+            refused(agent, "agent_id_required", *words, *chosen, **how)
 
 
 def no_delegation(agent, **how):
