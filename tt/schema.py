@@ -70,9 +70,9 @@ SHAPES: dict[str, dict[str, Shape]] = {
         "health": (
             (
                 "agent_id path joined room_state owner you_own reserved_for lease guardian listener rewake "
-                "monitor reachable unread wake wakes next_action"
+                "monitor reachable unread wake wakes git next_action"
             ),
-            "git inbound transports room",
+            "inbound silenced transports room",
         )
     },
     "events": {"events": ("events cursor_event_seq", "more hidden")},

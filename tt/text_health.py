@@ -20,7 +20,8 @@ def health(value: Values, paint: parts.Paint) -> list[str]:
     guardian = value.get("guardian")
     if guardian:
         rows.append(("guardian", _thing(guardian)))
-    rows.append(("reachable", _reachable(value)))
+    if value.get("reachable") is not None:  # people are not woken
+        rows.append(("reachable", _reachable(value)))
     if value.get("unread"):
         rows.append(("unread", parts.several(value["unread"], "event")))
     wake = value.get("wake")

@@ -6,7 +6,7 @@ import os
 
 from bus import clock, gitdir, identity, limits, locks, places
 from bus.errors import BusError
-from bus.operations import grant, join, present, receive, where
+from bus.operations import grant, join, offer, present, receive, where
 from bus.operations.outcome import Outcome
 from bus.store import agents, db, events, listeners, mail, members, notes, rooms, wakes
 
@@ -177,15 +177,24 @@ def health(ctx: Context, *, verbose: bool = False) -> Outcome:
         "unread": mail.unread_count(con, ctx.me, receive.boxes(con, ctx.me)),
         "wake": {"last": clock.iso(last.at), "status": last.state, "error": last.error} if last else None,
         "wakes": _wake_counts(ctx, ctx.me),
+        "git": _git(ctx, room),
         "next_action": "",
     }
+    if reach.withheld:
+        result["inbound"] = reach.withheld
+    if offer.silenced(ctx.bus, ctx.me):
+        result["silenced"] = "three wakes in a row were not received; a person's prompt lifts it"
     result["next_action"] = _next_action(ctx, result)
     if verbose:
-        found = gitdir.status(room.path, ctx.env)
-        result["git"] = {"dirty": found.dirty, "branch": found.branch} if found else None
         result["transports"] = reach.transports()
         result["room"] = room_card(ctx, room)
     return Outcome(result)
+
+
+def _git(ctx: Context, room: Room) -> dict[str, Any] | None:
+    """Branch, and whether there are changes; None outside git."""
+    found = gitdir.status(room.path, ctx.env)
+    return {"dirty": found.dirty, "branch": found.branch} if found is not None else None
 
 
 def _lease(ctx: Context, room: Room) -> dict[str, Any] | None:
