@@ -41,12 +41,8 @@ _LOST = b"\xff"  # a watched directory is gone
 _LONGEST = 1 << 30  # ms; the most that poll takes in one go, some 12 days
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
-# File systems on which another machine, or the host of a container, may write unseen by us.
-_FOREIGN = (
-    *("nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "9p", "afs", "coda", "ceph"),
-    *("glusterfs", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2"),
-    *("virtiofs", "vboxsf", "vmhgfs", "prl_fs", "drvfs", "fakeowner"),
-)
+# Beside network file systems: on these other machines, or the host of a container, may write unseen by us.
+_HOST = ("ocfs2", "gfs2", "virtiofs", "vboxsf", "vmhgfs", "prl_fs", "drvfs", "fakeowner")
 
 
 def ring(directory: str) -> bool:
@@ -274,26 +270,11 @@ class Ears:
 
 def foreign_file_system(path: str) -> str | None:
     """Why file events of this real path can't be trusted, by its mount (Linux); else None."""
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
-            kind = _mounted(path, mounts)
-    except OSError:
-        return None
-    if kind in _FOREIGN or (kind.startswith("fuse.") and kind != "fuse.fuse-overlayfs"):
-        return f"foreign file system: {kind}"
-    return None
+    from bus import datadir  # only for who must block
 
-
-def _mounted(path: str, mounts: Iterable[str]) -> str:
-    """The type of the file system that holds the path, from the lines of mountinfo."""
-    deepest, kind = "", ""
-    for entry in mounts:
-        left, _, right = entry.partition(" - ")
-        point = left.split(" ")[4].replace("\\040", " ").rstrip("/")
-        # The later of two mounts on one point hides the earlier one.
-        if len(point) >= len(deepest) and (path + "/").startswith(point + "/"):
-            deepest, kind = point, right.split(" ")[0]
-    return kind
+    kind = datadir.mounted_type(path, datadir.mount_table())
+    foreign = kind in datadir.NETWORK or kind in _HOST or kind.startswith("fuse.")
+    return f"foreign file system: {kind}" if foreign and kind != "fuse.fuse-overlayfs" else None
 
 
 def _prepare(paths: list[str]) -> str | None:

@@ -11,13 +11,14 @@ import os
 import stat
 import sys
 
+from bus import locks
 from bus.errors import BusError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_NETWORK = frozenset(
+NETWORK = frozenset(
     (
         "9p",
         "afs",
@@ -129,14 +130,15 @@ def ensure_private(path: str) -> None:
 def _make_private(path: str) -> None:
     """The directory exists, is ours alone and can be written; OSError says what is not so."""
     try:
-        os.makedirs(path, mode=0o700)
-        os.chmod(path, 0o700)  # whatever the umask took away
-    except FileExistsError:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISDIR(mode):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
-        if stat.S_IMODE(mode) & 0o077:
+        if os.path.isdir(path):
+            loose = stat.S_IMODE(os.stat(path).st_mode) & 0o077
+        else:
+            locks.make_private(path)
+            loose = True  # whatever the umask took away comes back
+        if loose:
             os.chmod(path, 0o700)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
     if not os.access(path, os.W_OK | os.X_OK):
         kind = errno.EROFS if _read_only(path) else errno.EACCES
         raise OSError(kind, os.strerror(kind), path)
@@ -168,9 +170,16 @@ def mount_table() -> bytes:
 
 
 def network_type(path: str, mountinfo: bytes) -> str | None:
-    """The type of the network file system that a real path is on, None for a local one.
+    """The type of the network file system that a real path is on, None for a local one. Unknown means local."""
+    found = mounted_type(path, mountinfo)
+    remote = found in NETWORK or (found.startswith("fuse.") and found[5:] in _REMOTE_FUSE)
+    return found if remote else None
 
-    Pure: `mountinfo` is the text of `/proc/self/mountinfo`. Unknown means local.
+
+def mounted_type(path: str, mountinfo: bytes) -> str:
+    """The type of the file system that a real path is on; empty if unknown.
+
+    Pure: `mountinfo` is the text of `/proc/self/mountinfo`.
     """
     wanted = os.fsencode(path)
     best, found = -1, ""
@@ -183,8 +192,7 @@ def network_type(path: str, mountinfo: bytes) -> str | None:
         # The last of equals wins: it is mounted over the others.
         if len(point) >= best and (wanted == point or wanted.startswith(point + b"/")):
             best, found = len(point), tail.split(b" ", 1)[0].decode("ascii", "replace")
-    remote = found in _NETWORK or (found.startswith("fuse.") and found[5:] in _REMOTE_FUSE)
-    return found if remote else None
+    return found
 
 
 def _unescaped(field: bytes) -> bytes:

@@ -211,6 +211,8 @@ def _answer(done: Done, path: str, env: Mapping[str, str]) -> Tree | None:
     """Read what git printed, in the order of the questions; None when it is no answer."""
     if done.out.startswith(b"--"):  # older than 2.31, prints the option it does not know
         return None
+    if b"\0" in done.out:  # no path has one: whatever answers to `git` here, it is not git
+        return None
     lines: list[bytes | None] = [*done.out.split(b"\n")[:-1]]
     if done.code:
         lines.append(None)
@@ -291,11 +293,6 @@ def linked_top(directory: str) -> bool:
     if os.path.isdir(target):
         return os.path.isfile(os.path.join(target, "commondir"))
     return os.path.basename(os.path.dirname(target)) == "worktrees"
-
-
-def stop_at_linked_top(path: str) -> str | None:
-    """The nearest directory at or above that is the top level of a linked worktree."""
-    return next((directory for directory in upwards(path) if linked_top(directory)), None)
 
 
 def _git_dir_at(top: str) -> str | None:

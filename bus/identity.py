@@ -40,11 +40,6 @@ class Caller(Record):
     shared_daemon: bool
     steps: list[tuple[str, str]]
 
-    @property
-    def session_verified(self) -> bool:
-        """Whether the harness itself named the session: it may replace a provisional one."""
-        return self.session_key.startswith(_VERIFIED)
-
 
 _VERIFIED = "harness:"
 _NAME = "TT_HARNESS_AGENT_ID"

@@ -17,7 +17,7 @@ DAY = 24 * HOUR
 def _value(name: str, default: int) -> int:
     """The default, unless a test has set the name in the environment."""
     text = os.environ.get("TT_TEST_" + name, "")
-    return int(text) if text.isdigit() else default
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else default
 
 
 # Turns

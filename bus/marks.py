@@ -95,6 +95,6 @@ def word(text: str) -> str:
     plain = len(text) <= WORD_CHARS and all(char.isascii() and (char.isalnum() or char in "._:-") for char in text)
     if plain and text != NOTHING:
         return text
-    import hashlib  # no client names its prompts like that
+    from bus import digest  # no client names its prompts like that
 
-    return "id-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return "id-" + digest.digest(text.encode("utf-8", "surrogatepass"))[:32]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Entry",
     "Place",
+    "absolute",
     "buses",
     "data_dir",
     "ensure_private",
@@ -35,6 +36,7 @@ __all__ = [
 
 MARKERS = ("CLAUDE.md", "AGENTS.md", "package.json", "pyproject.toml", "Cargo.toml", "go.mod")
 MAIN_STATION = "expo"
+PATH_CHARS = 4096  # no system takes a longer path
 _NAME_CHARS = 40  # of the readable part of a bus directory's name
 _INDEX_FORMAT = "1"
 
@@ -236,11 +238,22 @@ def _requested(path: str | None, env: Mapping[str, str]) -> str:
     return found
 
 
+def absolute(path: str) -> str:
+    """The real path of what is named, which need not exist; `room_not_found` where the working directory is gone."""
+    try:
+        return os.path.realpath(path)
+    except OSError as error:
+        raise _no_directory(path, error) from None
+    except UnicodeEncodeError:
+        raise BusError("invalid_input", f"the path is no text: {path[:PATH_CHARS]!a}") from None
+
+
 def _no_directory(path: str, error: OSError) -> BusError:
     """Say what is wrong with a path, or that the working directory itself is gone."""
     if not os.path.isabs(path) and _cwd_is_gone():
         message, hint = "the working directory no longer exists", "cd to a directory that exists"
         return BusError("room_not_found", message, hint=hint)
+    path = path[:PATH_CHARS]  # it is quoted, and may be anything
     return BusError("room_not_found", f"no such directory: {path} ({error.strerror})", hint="check the path", path=path)
 
 

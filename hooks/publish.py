@@ -6,7 +6,6 @@ import os
 
 from bus import datadir, deliver, marks, quickjson
 from bus.operations import journal, session, sweep
-from bus.operations.outcome import Wakes
 from hooks import entry
 
 TYPE_CHECKING = False
@@ -30,7 +29,7 @@ def run(call: Call) -> Answer | None:
     ctx = session.arrive(seen)
     try:
         if call.event.kind == "session_start":  # whichever hook of a start comes first binds the session
-            deliver.send(ctx.bus, Wakes(rooms=session.begin(ctx, call.event.source, {}).wakes.rooms))
+            deliver.send(ctx.bus, session.for_others(ctx, session.begin(ctx, call.event.source, {}).wakes))
         if session.live(ctx) and call.event.kind != "session_end":
             told = _told(call, ctx)
             journal.record(ctx, *_news(call, ctx, told))  # before the baseline moves: what was said is not said again

@@ -34,7 +34,7 @@ def run(call: Call) -> Answer | None:
         return None  # without a client to watch it would outlive its session
     if call.event.kind == "session_start":
         begun = session.begin(ctx, call.event.source, {})
-        deliver.send(ctx.bus, Wakes(rooms=begun.wakes.rooms))  # mail for this agent is our own first look
+        deliver.send(ctx.bus, session.for_others(ctx, begun.wakes))  # mail for this agent is our own first look
     if not session.live(ctx):
         return None
     if agents.get(ctx.bus.con, ctx.me) is None:  # the bus is younger than the session

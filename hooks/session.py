@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bus.operations.enter import Context
     from hooks.entry import Call
 
-STARTS = ("startup", "resume", "clear", "compact")
-
 
 def run(call: Call) -> Answer | None:
     """Record the session; tell it in two lines how the bus works here."""

@@ -36,7 +36,11 @@ def obtain(ctx: Context, seen: Room, reason: str, *, takes: bool = False, why: s
     if started is None:
         return None
     claim = grant.Claim(seen, reason, lease, started.pid, takes, why)
-    given = grant.commit(ctx, claim)
+    try:
+        given = grant.commit(ctx, claim)
+    except BaseException:
+        started.close()  # a wait goes on after a busy store: the guardian must not wait for its whole life
+        raise
     if given is None:
         started.close()
         return None
@@ -45,14 +49,20 @@ def obtain(ctx: Context, seen: Room, reason: str, *, takes: bool = False, why: s
     return given
 
 
-def replace_guardian(bus: Bus, guard: Guard) -> int:
-    """Start another guardian for a lease whose own has died, and note it. Raises cli_error."""
+def replace_guardian(bus: Bus, guard: Guard, *, announced: bool = False) -> int:
+    """Start another guardian for a lease whose own has died, and note it. Raises cli_error.
+
+    Once the turn was `announced` it needs no granter: the pipe of a wait that blocks on would keep it
+    beyond the end of its lease.
+    """
     started = guardian.start(bus, guard)
     if started is None:
         room = rooms.by_id(bus.con, guard.room)
         return (room.guardian_pid or 0) if room else 0
     with db.Write(bus.con) as con:
         rooms.renew(con, guard.room, guard.lease, clock.now() + limits.LEASE, started.pid)
+    if announced:
+        started.close()
     return started.pid
 
 
@@ -61,7 +71,8 @@ def ensure_guarded(ctx: Context, seen: Look) -> None:
     room = seen.room
     if room is None or room.lease_id is None or seen.guarded:
         return
-    room.guardian_pid = replace_guardian(ctx.bus, Guard(room.id, room.lease_id, ctx.me, ctx.caller.anchor))
+    guard = Guard(room.id, room.lease_id, ctx.me, ctx.caller.anchor)
+    room.guardian_pid = replace_guardian(ctx.bus, guard, announced=seen.announced)
 
 
 def arrive(ctx: Context, *, park: bool) -> None:

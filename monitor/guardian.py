@@ -7,7 +7,6 @@ wedged holder looks idle; only a guardian surrenders a turn, on proof of death a
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 
@@ -61,7 +60,6 @@ def _close_others(kept: set[int]) -> None:
                 continue
     for fd in kept:
         os.set_inheritable(fd, False)
-        fcntl.fcntl(fd, fcntl.F_GETFD)
 
 
 class Guardian:
@@ -128,10 +126,8 @@ class Guardian:
 
     def _step(self, bus: Bus) -> int | None:
         """One look: the next time that something is due, or None when the work is over."""
-        import sqlite3
-
         from bus.errors import BusError
-        from bus.store import rooms
+        from bus.store import db, rooms
 
         try:
             room = rooms.by_id(bus.con, self.room)
@@ -139,7 +135,7 @@ class Guardian:
                 # Before the commit there is no lease yet: while the granter lives, wait for it.
                 return None if self.seen_lease or self.pipe < 0 else clock.now() + 86_400_000
             return self._owned(bus, room)
-        except (BusError, sqlite3.Error):
+        except (BusError, db.Error):
             return clock.now() + RETRY  # a busy store: the lease is still ours to renew
 
     def _owned(self, bus: Bus, room: Room) -> int | None:
@@ -204,13 +200,23 @@ class Guardian:
     def _beat(self, bus: Bus, now: int) -> None:
         """Renew the lease, and repair what dead processes left on this bus."""
         from bus import deliver, limits
-        from bus.operations import sweep
+        from bus.operations import present, sweep
+        from bus.store import agents
+
+        owner = agents.get(bus.con, self.owner)
+        unseen = owner is not None and present.Sign(bus, owner, now).silent >= limits.OWNER_IDLE
+        self.next_beat = now + limits.GUARDIAN_BEAT
+        if not unseen:  # a session without a process of its own cannot be proven gone: its lease runs out
+            self._renew(bus, now)
+        deliver.send(bus, sweep.sweep(bus))
+
+    def _renew(self, bus: Bus, now: int) -> None:
+        """Lengthen the lease, if it is still this one."""
+        from bus import limits
         from bus.store import db, rooms
 
         with db.Write(bus.con) as con:
             rooms.renew(con, self.room, self.lease, now + limits.LEASE, os.getpid())
-        self.next_beat = now + limits.GUARDIAN_BEAT
-        deliver.send(bus, sweep.sweep(bus))
 
 
 RETRY = 1000  # ms until a busy store is tried again, or a refused surrender looked at anew

@@ -54,9 +54,9 @@ def _enter(env: Mapping[str, str], path: str | None, agent: str | None) -> Conte
     """The caller's view of its bus; waits, without a timer, until there is one."""
     data = places.data_dir(env)
     place = places.find(path, env)
-    if not db.exists(place.bus_dir):
+    if not places.has_bus(place.bus_dir):
         places.ensure_private(data)
-        _block(env, os.path.join(data, "buses"), lambda: db.exists(places.find(path, env).bus_dir))
+        _block(env, os.path.join(data, "buses"), lambda: places.has_bus(places.find(path, env).bus_dir))
     try:
         return enter.enter(path, agent=agent, need_room=False, env=env)
     except BusError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sqlite3
 
 from bus import bell, clock, crash, deliver, ids, limits, locks, marks, process
 from bus.deliver import guardian
@@ -181,8 +180,8 @@ class Wait:
         """A blocked wait survives a foreign writer that holds the store; a new one is refused."""
         try:
             return self._look(expired=expired)
-        except (BusError, sqlite3.Error) as error:
-            refused = db.translate(error) if isinstance(error, sqlite3.Error) else error
+        except (BusError, db.Error) as error:
+            refused = db.translate(error) if isinstance(error, db.Error) else error
             if refused.code != "store_busy" or not self.blocked:
                 raise
             self.deadline = clock.now() + limits.FALLBACK_POLL

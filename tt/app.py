@@ -23,7 +23,13 @@ _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content
 
 def run(argv: list[str], invoke: Invoke) -> int:
     """Read the call and give it to `invoke`; the exit code. Usage errors are raised as BusError `usage`."""
-    root = Words((), invoke)
+    called = []
+
+    def then(command: grammar.Command, values: dict[str, Any]) -> int:
+        called.append(command)
+        return invoke(command, values)
+
+    root = Words((), then)
     try:
         code = root.main(argv, prog_name="tt", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -32,7 +38,20 @@ def run(argv: list[str], invoke: Invoke) -> int:
         raise BusError("usage", error.format_message(), _hint(error)) from error
     except click.Abort as error:
         raise KeyboardInterrupt from error
+    except OSError:
+        if called:
+            raise
+        _unprinted()  # click's own words, such as help, went to a stdout that takes none
+        return 0
     return code if isinstance(code, int) else 0
+
+
+def _unprinted() -> None:
+    """Say it as any command says it."""
+    from tt import output
+
+    output.silence()
+    output.note({"text": True}, {}, "the text could not be printed")
 
 
 def _hint(error: click.UsageError) -> str:

@@ -68,8 +68,8 @@ def _problem(text: str) -> str | None:
 
 def _too_large(what: str, limit: int, size: int | None) -> BusError:
     """Name the limit, and the size where it is known."""
-    has = f"has {size} bytes" if size is not None else "is longer"
-    text = f"the {what} {has}, at most {limit} are allowed"
+    has = f"has {size} bytes" if size is not None else "is too long"
+    text = f"the {what} {has}: at most {limit} bytes are allowed"
     hint = "put it into a file and name its path"
     return BusError("message_too_large", text, hint, limit_bytes=limit)
 
@@ -102,7 +102,7 @@ def _stdin(limit: int, what: str) -> str:
 _FIELDS = ("status", "next_action", "artifacts", "open_questions", "do_not", "verification")
 _ARTIFACT_FIELDS = ("path", "lines", "role", "note")
 _RANGE = 2  # first and last line
-_TEMPLATE_HINT = "needed: --status TEXT --next-action TEXT, or both in a JSON object by --stdin"
+_TEMPLATE_HINT = "give --status TEXT and --next-action TEXT, or a JSON object by --stdin"
 
 
 def handoff(args: Args) -> dict[str, Any]:

@@ -153,7 +153,11 @@ def _value(spec: Argument | Option, value: Any) -> Any:
 def convert(spec: Argument | Option, text: str) -> Any:
     """The typed value of one text, or BusError with the code that the spec names."""
     label = spec.flag if isinstance(spec, Option) else spec.name.upper()
-    if spec.kind in ("path", "body"):
+    if spec.kind == "body":
+        return text
+    if spec.kind == "path" and ("\0" in text or not text):
+        raise BusError(spec.error, f"{label} {'contains a NUL' if text else 'is empty'}")
+    if spec.kind == "path":  # a directory may have any bytes as its name
         return text
     if not _is_text(text):
         raise BusError(spec.error, f"{label} is not valid UTF-8 text")

@@ -100,7 +100,7 @@ class Layers:
         self.data = datadir.data_dir(env)
         self.managed = managed.Managed(self.data)
         self.place = _place(env, path)
-        root = self.place.root if self.place else os.path.realpath(path or os.getcwd())
+        root = self.place.root if self.place else places.absolute(path or os.curdir)
         self.paths = {
             "user": os.path.join(self.data, "instructions.md"),
             "project": os.path.join(root, ".talking-stick", "instructions.md"),

@@ -27,13 +27,27 @@ def start() -> None:
     the collector on again.
     """
     gc.disable()
-    code = main()
+    _fill_standard()
+    try:
+        code = main()
+    except Exception as error:  # noqa: BLE001  # showing an error failed: even then there is no traceback
+        os.write(2, f"tt: unexpected {type(error).__name__}\n".encode())
+        code = 1
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
             continue  # nobody reads it any more
     os._exit(code)
+
+
+def _fill_standard() -> None:
+    """Give no file of ours the number of a closed standard stream: what is written or inherited there would hit it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is this one
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -51,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     except BusError as error:
         return _refuse(words, error)
     except Exception as error:  # noqa: BLE001  # the last resort: no traceback ever reaches the user
-        refused = _of_the_store(error)
+        refused = expected(error)
         return _crash(words, error) if refused is None else _refuse(words, refused)
 
 
@@ -86,13 +100,29 @@ def invoke(command: Command, raw: dict[str, Any]) -> int:
     return code
 
 
-def _of_the_store(error: Exception) -> BusError | None:
-    """What SQLite refuses has a code of ours, whichever statement it was."""
+def expected(error: Exception) -> BusError | None:
+    """What SQLite, or the system for a file of ours, refuses has a code, whichever statement it was."""
+    if isinstance(error, OSError):
+        return _of_our_files(error)
     if type(error).__module__ != "sqlite3":
         return None
     from bus.store import db
 
     return db.translate(error)  # type: ignore[arg-type]  # by its module it is a sqlite3.Error
+
+
+def _of_our_files(error: OSError) -> BusError | None:
+    """A lock, bell or notify file that can't be used; None where the file is no file of ours."""
+    from bus import datadir
+
+    try:
+        data = datadir.data_dir(os.environ)
+    except BusError:
+        return None
+    name = error.filename
+    if not isinstance(name, str) or not os.path.normpath(name).startswith((data + os.sep, os.path.realpath(data))):
+        return None
+    return datadir.store_error(error, name)
 
 
 def _refuse(words: list[str], error: BusError) -> int:

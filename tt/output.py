@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from bus.errors import BusError
     from bus.identity import Caller
 
+_LINE_ENDS = "\x85\u2028\u2029"  # valid inside JSON, but some readers would see two lines
+MESSAGE_CHARS = 2000  # the most of an error's message that is shown
+
 
 def flags(words: Sequence[str]) -> dict[str, Any]:
     """The output options of a call that nobody has parsed, for errors that come before."""
@@ -71,6 +74,7 @@ def plain(words: str) -> bool:
 
 def error(args: Mapping[str, Any], problem: BusError, caller: Caller | None = None) -> bool:
     """Show a refusal on stderr: an object in JSON mode, else one line and a hint."""
+    problem.message = _bounded(problem.message)
     if wants_json(args, caller):
         shown: dict[str, Any] = {"error": problem.code, "message": problem.message}
         shown |= {key: value for key, value in problem.details.items() if key not in shown}
@@ -80,6 +84,11 @@ def error(args: Mapping[str, Any], problem: BusError, caller: Caller | None = No
     from tt import text
 
     return _write(sys.stderr, text.render_error(problem, _paint(sys.stderr)))
+
+
+def _bounded(message: str) -> str:
+    """A message quotes what was given, and that may be huge; what answers whole stands in the details."""
+    return message if len(message) <= MESSAGE_CHARS else message[:MESSAGE_CHARS] + "…"
 
 
 def note(args: Mapping[str, Any], value: Mapping[str, Any], words: str) -> bool:
@@ -111,6 +120,8 @@ def _json(value: Any, *, indented: bool = False) -> str:
         shown.encode()
     except UnicodeEncodeError:
         shown = quickjson.dumps(value, separators=(",", ":"))
+    for end in _LINE_ENDS:
+        shown = shown.replace(end, f"\\u{ord(end):04x}")
     return shown
 
 

@@ -149,10 +149,22 @@ def _try(what: str, step: Callable[[], object]) -> None:
     """Do one step after the commit; a failure is said on stderr and changes nothing."""
     try:
         step()
-    except BusError as error:
-        _warn(what, error.message)
     except Exception as error:  # noqa: BLE001  # the commit stands, so the code must be 0
+        try:
+            _tell(what, error)
+        except Exception:  # noqa: BLE001, S110  # too few descriptors to load what tells it: the commit still stands
+            pass
+
+
+def _tell(what: str, error: Exception) -> None:
+    """What is expected in one line; only what is not gets a log."""
+    from tt import main
+
+    refused = error if isinstance(error, BusError) else main.expected(error)
+    if refused is None:
         _report(what, error)
+    else:
+        _warn(what, refused.message)
 
 
 def _report(what: str, error: Exception) -> None:

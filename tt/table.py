@@ -23,7 +23,7 @@ _REASON = Option("--reason", "why, for everyone to read", "text", "TEXT")
 _PARK = Option("--park", "listen, but claim nothing that isn't meant for me")
 _TARGET = Option("--target", "self, any, or an agent", "text", "WHO", default="self")
 _INTERRUPT = Option("--interrupt", "deliver it now, into a running turn")
-_NO_WAKE = Option("--no-wake", "wake nobody; it is read on the next drain")
+_NO_WAKE = Option("--no-wake", "wake nobody; it is read at the next wait, try or inbox")
 _WAIT = Option("--wait", "block until there is one")
 _FOLLOW = Option("--follow", "go on printing, one a line, until stopped")
 _HANDOFF = (

@@ -69,6 +69,7 @@ _RENDERERS = {
     "instructions update": "text_setup:instructions",
     "instructions reset": "text_setup:instructions",
     "self-update": "text_setup:self_update",
+    "schema": "text_setup:schema",
 }
 
 
@@ -102,10 +103,12 @@ def render_item(value: Values, paint: bool) -> str:
 def render_error(problem: BusError, paint: bool) -> str:
     """One line, and a hint. Messages quote what users and agents gave."""
     brush = parts.Paint(on=paint)
+    said = f"{problem.message} {problem.hint}".replace(",", " ").replace("?", " ").split()
     lines = [f"{brush('tt:', 'red')} {parts.word(problem.message)}"]
     for name in ("candidates", "nearest", "suggestions"):
-        if problem.details.get(name):
-            lines += ["  " + ", ".join(parts.word(one) for one in problem.details[name])]
+        unsaid = [one for one in map(parts.word, problem.details.get(name) or ()) if one not in said]
+        if unsaid:
+            lines.append("  " + ", ".join(unsaid))
     if problem.hint:
         lines.append(f"{brush('hint', 'yellow')}: {parts.word(problem.hint)}")
     return "\n".join(lines)

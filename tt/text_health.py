@@ -19,7 +19,7 @@ def health(value: Values, paint: parts.Paint) -> list[str]:
         rows[0] = ("me", f"{parts.word(value.get('agent_id'))}, not a member")
     guardian = value.get("guardian")
     if guardian:
-        rows.append(("guardian", _thing(guardian)))
+        rows.append(("guardian", _guardian(guardian)))
     if value.get("reachable") is not None:  # people are not woken
         rows.append(("reachable", _reachable(value)))
     if value.get("unread"):
@@ -53,6 +53,13 @@ def _turn(value: Values) -> str:
         return who
     renewing = "renewing" if lease.get("renewing") else "not renewed"
     return f"{who}, lease ends {parts.ago(lease['expires_at'])}, {renewing}"
+
+
+def _guardian(value: Any) -> str:
+    """Its process, and whether that lives."""
+    if not isinstance(value, dict) or value.get("pid") is None:
+        return _thing(value)
+    return f"process {parts.word(value['pid'])}, {'alive' if value.get('alive') else 'gone'}"
 
 
 def _reachable(value: Values) -> str:
@@ -102,7 +109,8 @@ def wakes(value: Values, paint: parts.Paint) -> list[str]:
         )
         for one in found
     ]
-    lines += parts.table(rows, 0) or ["No wakes"]
+    heads = ("when", "who", "by", "state", "event", "")
+    lines += parts.table([heads, *rows], 0) if rows else ["No wakes"]
     totals = parts.pick(value, "totals", "agents")
     if isinstance(totals, dict):
         totals = [{"agent_id": agent, "total": counts} for agent, counts in totals.items()]
@@ -118,8 +126,8 @@ def whoami(value: Values, paint: parts.Paint) -> list[str]:
     lines = [paint(parts.word(value.get("agent_id")), "bold") + station]
     source = value.get("source")
     if source:
-        detail = f": {parts.word(value['detail'])}" if value.get("detail") else ""
-        lines.append(f"  from {parts.word(source)}{detail}")
+        login = "the login name; nothing here shows an agent"
+        lines.append(f"  known by {login if source == 'human' else parts.word(source)}")
     steps = parts.pick(value, "steps", "explain") or []
     lines += parts.table([_step(step) for step in steps], 4)
     metadata = value.get("process_metadata")

@@ -121,6 +121,16 @@ def table(rows: Iterable[Iterable[object]], indent: int = 2) -> list[str]:
     return [(" " * indent + "  ".join(row)).rstrip() for row in padded]
 
 
+def wrapped(values: Iterable[object], label: str = "", indent: int = 2) -> list[str]:
+    """`label: a, b, c` on as many lines as it takes."""
+    import textwrap
+
+    lead = " " * indent
+    return textwrap.wrap(
+        ", ".join(map(word, values)), 100, initial_indent=lead + label, subsequent_indent=lead + " " * len(label)
+    )
+
+
 def handoff(value: Any, indent: int = 4) -> list[str]:
     """A handoff as an envelope shows it: status, next, artifacts, questions, what not to do."""
     if not isinstance(value, dict):
@@ -174,6 +184,9 @@ _HEAD = {
     "agent_id",
 }
 
+# What the text of a ticket or a question says already.
+_TOLD = ("ticket_id", "ask_id", "state", "title", "options")
+
 
 def event(value: Values, paint: Paint) -> list[str]:
     """`#12 claude:ab (expo) → you  2 min ago`, and below it, indented, what it says."""
@@ -195,8 +208,9 @@ def _content(value: Values) -> list[str]:
     """What an event says: its text, its handoff, its other fields."""
     lines = block(value["text"]) if value.get("text") else []
     lines += handoff(value.get("handoff"))
+    told = _TOLD if value.get("text") else ()
     for key, entry in value.items():
-        if key not in _HEAD and key not in ("text", "handoff", "handoffs") and entry not in (None, "", [], {}):
+        if key not in _HEAD and key not in ("text", "handoff", "handoffs", *told) and entry not in (None, "", [], {}):
             lines += ["  " + line for line in _fact(key, entry)]
     whose = value.get("agent_id")
     if whose and whose != value.get("from"):
@@ -234,6 +248,8 @@ def short(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return "(" + ", ".join(f"{word(key)} {short(key, entry)}" for key, entry in value.items()) + ")"
-    if name.endswith("_at") and isinstance(value, str):
+    if name.endswith(("_at", "_until")) and isinstance(value, str):
         return ago(value)
+    if name.endswith("_until") and isinstance(value, int):
+        return ago(clock.iso(value))
     return word(value)

@@ -43,3 +43,26 @@ def self_update(value: Values, _paint: parts.Paint) -> list[str]:
     """The command, and whether it ran."""
     words = " ".join(parts.word(one) for one in value.get("command", []))
     return [f"{'Ran' if value.get('ran') else 'To update, run'}: {words}"]
+
+
+def schema(value: Values, paint: parts.Paint) -> list[str]:
+    """Each command, below it its statuses with the keys they have; then the parts and the codes."""
+    lines: list[str] = []
+    for title, statuses in (value.get("commands") or {}).items():
+        lines.append(paint(parts.word(title), "bold"))
+        for status, keys in statuses.items():
+            lines += [f"  {parts.word(status)}", *_keys(keys, 4)]
+    for name, keys in (value.get("parts") or {}).items():
+        lines += [f"{paint('part', 'dim')} {parts.word(name)}", *_keys(keys, 2)]
+    if value.get("error_codes"):
+        lines += [paint("error codes", "bold"), *parts.wrapped(value["error_codes"])]
+    return lines
+
+
+def _keys(keys: Values, indent: int) -> list[str]:
+    """Which keys are always there, and which sometimes."""
+    lines: list[str] = []
+    for name in ("always", "sometimes"):
+        if keys.get(name):
+            lines += parts.wrapped(keys[name], f"{name}: ", indent)
+    return lines

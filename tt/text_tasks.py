@@ -163,7 +163,7 @@ def board(value: Values, paint: parts.Paint) -> list[str]:
     if value.get("usage"):
         total = sum(int(one.get("output_tokens") or 0) for one in value["usage"])
         lines.append(f"{paint('sub-agents', 'bold')}: {total} output tokens in seven days (tt usage)")
-    return [*lines, paint(f"state {parts.word(value.get('state_hash'))}", "dim")]
+    return [*lines, paint(f"state hash {parts.word(value.get('state_hash'))}", "dim")]
 
 
 def _peers(value: Values, paint: parts.Paint) -> list[str]:

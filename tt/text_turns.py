@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 # Why a look gave no turn, for people.
 _WHY = {
-    "solo_room": "nobody else is here, and nothing was handed over",
+    "solo_room": "nobody else is here; alone, use tt wait --claim",
     "auto_claim_disabled": "parked: a handoff waits, and is not claimed by itself",
     "lost_turn": "the turn was lost while waiting",
-    "already_owner": "it is my turn already",
+    "already_owner": "you have it already",
     "owner_gone": "its owner's process is gone",
     "owner_timeout": "its owner's lease is over",
     "owner_idle": "its owner has been idle for long",
-    "direct_pass": "it was passed to me",
-    "sequence": "I was next",
+    "direct_pass": "it was passed to you",
+    "sequence": "you were next",
     "open_claim": "the room was free",
     "harness_gone": "its owner's process is gone",
 }
@@ -43,7 +43,7 @@ def _turn(value: Values, paint: parts.Paint) -> list[str]:
     turn = parts.word(value.get("turn_id"))
     lines = [paint(f"Your turn: turn {turn}{again}", "green") + _because(value)]
     if value.get("lease_expires_at"):
-        lines.append(f"  lease ends {parts.ago(value['lease_expires_at'])}, and is renewed while I work")
+        lines.append(f"  lease ends {parts.ago(value['lease_expires_at'])}, and is renewed while you work")
     if value.get("revoked_agent_id"):
         lines.append(f"  taken from {parts.word(value['revoked_agent_id'])}")
     if value.get("interrupted"):
@@ -60,7 +60,7 @@ def _because(value: Values) -> str:
 def _not_yet(value: Values, paint: parts.Paint) -> list[str]:
     """Not my turn: whose it is, or for whom it is kept."""
     what = "Timed out, not your turn" if value.get("wake_reason") == "timeout" else "Not your turn"
-    if value.get("wake_reason") == "event":
+    if value.get("wake_reason") == "event" and value.get("events"):
         what = "Mail, not your turn"
     lines = [paint(what, "yellow") + _because(value)]
     if value.get("current_owner"):
@@ -154,9 +154,12 @@ _REACHED = {
     "endpoint": "sent to its client",
     "pending": "it was woken before and will find it",
     "waiting": "nobody is at that station; it waits there",
-    "not_woken": "nobody was woken; it is read on the next drain",
-    "unreachable": "nothing can wake it; it is read on the next drain",
+    "not_woken": "nobody was woken; it is read at the next tt wait, try or inbox",
+    "unreachable": "nothing can wake it; it is read at its next tt wait, try or inbox",
 }
+
+# Reasons that only repeat the status.
+_SAID = ("nothing is listening for it", "nobody is at this station")
 
 
 def delivery(value: Values) -> list[str]:
@@ -165,6 +168,7 @@ def delivery(value: Values) -> list[str]:
     lines = []
     if status:
         reason = value.get("reason") or value.get("delivery_reason")
+        reason = None if reason in _SAID else reason
         why = f" ({parts.word(reason)})" if reason else ""
         lines.append(f"  {_REACHED.get(str(status), parts.word(status))}{why}")
     for one in value.get("deliveries") or []:

@@ -22,7 +22,8 @@ def join(value: Values, paint: parts.Paint) -> list[str]:
         f"  as {parts.word(value.get('agent_id'))}{station}",
     ]
     if value.get("room_state"):
-        lines.append(f"  the room is {_standing(value)}")
+        held = value["room_state"] == "owned" and not value.get("current_owner")
+        lines.append("  somebody has the turn" if held else f"  the room is {_standing(value)}")
     lines += members(value.get("members") or [], value.get("agent_id"))
     lines += _warning(value, paint)
     return lines

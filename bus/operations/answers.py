@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bus import clock
-from bus.operations import grant, handover, receive
+from bus.operations import grant, handover, looking, receive
 from bus.operations.outcome import SYSTEM, Outcome, Receipt
 from bus.store import events
 from bus.store.events import Draft
@@ -86,9 +86,8 @@ def takeover(bus: Bus, me: str, seen: Look, route: str) -> Outcome:
         "hint": "take it with `tt take --reason …`, or wait on",
     }
     told = receive.receipt(seen.batch, me, route)
-    draft = Draft(room.id, "takeover_offer", SYSTEM, room.active_at, {"reason": reason}, turn=room.turn_id)
-    if reason != "owner_idle":
-        told.notices = [draft]
+    if reason not in looking.IDLE_REASONS:
+        told.notices = [Draft(room.id, "takeover_offer", SYSTEM, room.active_at, {"reason": reason}, turn=room.turn_id)]
     return Outcome(result | _events(bus, me, seen, "turn", set()), receipt=told)
 
 

@@ -97,7 +97,7 @@ def _mail(
 def _envelope(ctx: Context, batch: Batch, room: int) -> envelope.Envelope:
     """A batch as text without a token: what is shown here counts as received after the flush."""
     shown = receive.shown(ctx.bus.con, ctx.me, [item.event for item in batch.items])
-    repo = str(db.describe(ctx.bus.dir).get("repository", ctx.bus.name))
+    repo = ctx.bus.repository()
     return envelope.build(shown, None, ack=False, max_bytes=room, max_events=limits.ENVELOPE_EVENTS, bus=repo)
 
 

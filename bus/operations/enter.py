@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bus import bell, clock, identity, places
+from bus import bell, clock, datadir, identity, places
 from bus.errors import BusError
 from bus.operations import where
 from bus.records import Record
@@ -12,6 +12,7 @@ from bus.store import agents, db, members, rooms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Mapping
 
     from bus.identity import Caller
@@ -77,8 +78,9 @@ def enter(
     env = os.environ if env is None else env
     place = places.find(path, env, exact=exact)
     caller = identity.caller(env, os.getpid(), agent=agent)
-    if not db.exists(place.bus_dir):
+    if not places.has_bus(place.bus_dir):
         if not make:
+            _refuse_unreadable(places.data_dir(env))
             raise no_room(place)
         make_bus(place, env)
     bus = db.open_bus(place.bus_dir)
@@ -91,7 +93,7 @@ def enter(
             caller=caller,
             bus=bus,
             me=me,
-            found=_room(bus, place),
+            found=room_of(bus, place),
             stand=where.of_caller(bus.con, caller, here, env, me),
             now=clock.now(),
         )
@@ -101,6 +103,16 @@ def enter(
         bus.close()
         raise
     return ctx
+
+
+def _refuse_unreadable(data: str) -> None:
+    """Not being allowed to look is no proof that there is no room: `tt join` would be the wrong advice."""
+    try:
+        os.listdir(data)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise datadir.store_error(error, data) from error
 
 
 def _here(env: Mapping[str, str], place: Place) -> Place | None:
@@ -121,12 +133,17 @@ def make_bus(place: Place, env: Mapping[str, str]) -> None:
     bell.ring(os.path.dirname(place.bus_dir))  # monitors of sessions that began without a bus wait there
 
 
-def _room(bus: Bus, place: Place) -> Room | None:
+def room_of(bus: Bus, place: Place) -> Room | None:
     """The room of a place: by the index, else by its root.
 
     A crash between the commit of a join and the index entry must not hide the room.
     """
     return rooms.by_path(bus.con, place.room or place.root) if place.room or place.root else None
+
+
+def room_or_bus(con: sqlite3.Connection, ctx: Context) -> int:
+    """Where an event of this command belongs: its room, or the bus where there is none, or no more since it began."""
+    return ctx.found.id if ctx.found is not None and rooms.by_id(con, ctx.found.id) is not None else rooms.BUS
 
 
 def _bound(bus: Bus, caller: Caller) -> str:

@@ -11,7 +11,7 @@ import os
 
 from bus import clock, crash, ids, limits, process
 from bus.operations import handover
-from bus.operations.outcome import Receipt, Wakes
+from bus.operations.outcome import SYSTEM, Receipt, Wakes
 from bus.records import Record
 from bus.store import agents, db, events, mail, members, notes, rooms, wakes
 from bus.store.events import Draft
@@ -266,6 +266,6 @@ def surrender(bus: Bus, gone: Vanished) -> Wakes | None:
         handover.recover(con, room, now, "harness_gone", gone.seen)
         handover.free(con, room, now, idle_since=owner.last_seen)
         body = {"reason": "harness_gone", "path": room.path}
-        seq, _ = events.append(con, Draft(room.id, "turn_lost", "tt", now, body, turn=room.turn_id))
+        seq, _ = events.append(con, Draft(room.id, "turn_lost", SYSTEM, now, body, turn=room.turn_id))
         mail.post(con, seq, [gone.owner], mail.NO_WAKE)
         return handover.appoint(con, room.id, seats, gone.owner, now).wakes

@@ -105,6 +105,26 @@ def reserve(con: sqlite3.Connection, room_id: int, agent: str, *, seq: int, why:
     return Next(agent, [], Wakes(rooms=[room_id], boxes=[agent]))
 
 
+class Leaver(Record):
+    """Who holds nothing any more, and why. `seen`: branch and changed_files as they were seen last."""
+
+    agent: str
+    why: str
+    seen: dict[str, Any]
+
+
+def give_up(con: sqlite3.Connection, room: Room, gone: Leaver, seats: list[Seat], now: int) -> Wakes:
+    """A turn or reservation of somebody who leaves, ends or is cleared goes on to who comes next."""
+    if gone.agent not in (room.owner, room.reserved_for):
+        return Wakes()
+    if room.owner == gone.agent:
+        recover(con, room, now, gone.why, gone.seen)
+    free(con, room, now)
+    prior = gone.agent if room.owner == gone.agent else room.prior_owner  # whose handoff it is: no candidate for it
+    others = [seat for seat in seats if seat.agent != gone.agent]
+    return appoint(con, room.id, others, prior, now).wakes
+
+
 def _hint(con: sqlite3.Connection, room_id: int, seats: list[Seat], now: int) -> list[str]:
     """Tell each parked member once about this handoff."""
     room = rooms.by_id(con, room_id)

@@ -106,18 +106,20 @@ def _joined(ctx: Context, room: Room, *, existed: bool) -> dict[str, Any]:
 
 def seen_members(ctx: Context, room: Room) -> list[dict[str, Any]]:
     """The roster of a room."""
-    con = ctx.bus.con
-    known = {agent.id: agent for agent in agents.of_room(con, room.id)}
-    return [
-        {
-            "agent_id": seat.agent,
-            "station": known[seat.agent].station,
-            "status": word(seat, room),
-            "observer": seat.observer,
-            "last_seen_at": clock.iso(known[seat.agent].last_seen),
-        }
-        for seat in present.seats(ctx.bus, room.id, ctx.now)
-    ]
+    found = []
+    for seat in present.seats(ctx.bus, room.id, ctx.now):
+        known = agents.get(ctx.bus.con, seat.agent)
+        if known is not None:
+            found.append(
+                {
+                    "agent_id": seat.agent,
+                    "station": known.station,
+                    "status": word(seat, room),
+                    "observer": seat.observer,
+                    "last_seen_at": clock.iso(known.last_seen),
+                }
+            )
+    return found
 
 
 def word(seat: Seat, room: Room) -> str:
@@ -177,7 +179,7 @@ def depart(ctx: Context, agent: str, why: str, body: dict[str, Any]) -> Wakes:
         member = members.get(con, agent, ctx.room.id)
         if room is None or member is None or member.left_at is not None:
             raise BusError("unknown_member", f"{agent} is no longer a member of this room", target=agent)
-        wakes = _give_up_turn(con, room, agent, seats, why, ctx.now)
+        wakes = handover.give_up(con, room, handover.Leaver(agent, why, {}), seats, ctx.now)
         members.leave(con, agent, room.id, ctx.now, why)
         kind = "kick" if why == "kicked" else "leave"
         draft = Draft(room.id, kind, ctx.me, ctx.now, body, sender_station=ctx.station(), public=bool(seats))
@@ -186,17 +188,6 @@ def depart(ctx: Context, agent: str, why: str, body: dict[str, Any]) -> Wakes:
             mail.post(con, seq, [agent], mail.NO_WAKE)
         undelivered = end_agent(con, agent, ctx.now)
     return wakes + Wakes(rooms=[room.id], bells=[agent]) + Wakes(bells=undelivered)
-
-
-def _give_up_turn(con: sqlite3.Connection, room: Room, agent: str, seats: list[Seat], why: str, now: int) -> Wakes:
-    """Whoever leaves holds nothing any more; what it had to hand over stays."""
-    if agent not in (room.owner, room.reserved_for):
-        return Wakes()
-    if room.owner == agent:
-        handover.recover(con, room, now, why, {})
-    handover.free(con, room, now)
-    prior = agent if room.owner == agent else room.prior_owner  # whose handoff it is: no candidate for it
-    return handover.appoint(con, room.id, seats, prior, now).wakes
 
 
 def end_agent(con: sqlite3.Connection, agent: str, now: int) -> list[str]:

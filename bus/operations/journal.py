@@ -6,6 +6,7 @@ import os
 
 from bus import clock, digest, gitdir, limits
 from bus.operations import receive
+from bus.operations.enter import room_or_bus
 from bus.operations.outcome import Outcome
 from bus.records import Record
 from bus.store import db, events, rooms
@@ -83,8 +84,8 @@ def record(ctx: Context, commits: list[Commit], branch: str | None, memory: dict
     """Write what is new: each commit and each state of a memory file once for the bus, whoever publishes it first."""
     if not commits and not memory:
         return
-    where = ctx.found.id if ctx.found is not None else rooms.BUS
     with db.Write(ctx.bus.con) as con:
+        where = room_or_bus(con, ctx)
         for commit in commits:
             body: dict[str, Any] = {"sha": commit.sha, "subject": commit.subject, "branch": branch}
             draft = Draft(where, "commit", ctx.me, ctx.now, body, sender_station=ctx.station())

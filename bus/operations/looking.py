@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from bus.store.rooms import Room
 
 
+IDLE_REASONS = ("owner_idle",)  # reported by a try or an expired time-out, never the end of a wait
+
+
 class Wish(Record):
     """What the caller wants of the turn: `park` never takes it, `claim` takes it also alone."""
 
@@ -107,6 +110,3 @@ def removed(bus: Bus, me: str, room: Room) -> BusError:
 def told_before(bus: Bus, me: str, seen: Look, kind: str) -> bool:
     """Was the caller told this once already about this turn?"""
     return seen.room is not None and events.noticed(bus.con, seen.room.id, kind, me, seen.room.turn_id)
-
-
-IDLE_REASONS = ("owner_idle",)  # reported by a try or an expired time-out, never the end of a wait

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bus import clock
 from bus.errors import BusError
 from bus.operations import present, recipients, where
-from bus.operations.enter import seated
+from bus.operations.enter import room_or_bus, seated
 from bus.operations.outcome import Outcome, Wakes
 from bus.records import Record
 from bus.rules import roles
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 
 class Letter(Record):
-    """A message on its way: to whom, and how loudly."""
+    """A message on its way: what it says, and how loudly."""
 
-    recipient: str
     text: str
     interrupt: bool = False
     wake: bool = True
@@ -44,7 +43,7 @@ def send(  # a verb's options
     Raises unknown_recipient, ambiguous_recipient, not_joined, room_not_found; nothing is
     written then, not even who the caller is.
     """
-    letter = Letter(recipient, body, interrupt, wake, thread)
+    letter = Letter(body, interrupt, wake, thread)
     if recipient in ("room", "all", "everyone"):
         return _broadcast(ctx, letter, _own_room(ctx))
     if recipient == "bus":
@@ -60,7 +59,7 @@ def reply(ctx: Context, event_id: str, body: str, *, interrupt: bool = False, wa
     if found is None:
         raise BusError("event_not_found", f"there is no event {event_id[:100]!r} on this bus", "see `tt events`")
     thread = found.thread or found.id
-    letter = Letter(found.sender, body, interrupt, wake, thread, in_reply_to=found.id)
+    letter = Letter(body, interrupt, wake, thread, in_reply_to=found.id)
     return _directed(ctx, letter, _sender(ctx, found.sender, found.sender_station))
 
 
@@ -134,8 +133,7 @@ def _directed(ctx: Context, letter: Letter, target: recipients.Target) -> Outcom
     if target.agent == ctx.me:
         raise BusError("invalid_input", "that is you", "leave yourself a note instead: `tt notes add`")
     with db.Write(ctx.bus.con) as con:
-        room = ctx.found.id if ctx.found is not None else rooms.BUS
-        seq, event = _write(con, ctx, letter, room, public=False)
+        seq, event = _write(con, ctx, letter, room_or_bus(con, ctx), public=False)
         mail.post(con, seq, [target.box], _level(ctx, letter))
     wakes = Wakes(boxes=[target.box]) if letter.wake else Wakes()
     return Outcome(_sent(ctx, seq, event, target.box), wakes)

@@ -86,6 +86,7 @@ def offer(bus: Bus, agent: Agent, way: Way, now: int) -> Offered | None:
     mark = marks.read(bus, agent.id)
     if not may_join(levels(bus.con, boxes, now), mark, now):
         return None
+    repo = bus.repository()
     with db.Write(bus.con) as con:
         known = agents.get(con, agent.id)
         found = levels(con, boxes, now)
@@ -97,15 +98,14 @@ def offer(bus: Bus, agent: Agent, way: Way, now: int) -> Offered | None:
             if now - there.at < limits.UNSEEN_WAKE:
                 return None
             wakes.close(con, there.id, now)
-        return _write(con, bus, known, way, max(found), now)
+        return _write(con, repo, known, way, max(found), now)
 
 
-def _write(con: sqlite3.Connection, bus: Bus, agent: Agent, way: Way, level: int, now: int) -> Offered:
+def _write(con: sqlite3.Connection, repo: str, agent: Agent, way: Way, level: int, now: int) -> Offered:
     """Row, cover and envelope."""
     batch = receive.look(con, agent.id)
     token = ids.new_id("", 12)
     shown = receive.shown(con, agent.id, [item.event for item in batch.items])
-    repo = str(db.describe(bus.dir).get("repository", bus.name))
     built = envelope.build(shown, token, ack=way.ack, max_bytes=way.max_bytes, max_events=way.max_events, bus=repo)
     inside = set(built.seqs)
     kept = receive.Batch([item for item in batch.items if item.event.seq in inside], more=False)

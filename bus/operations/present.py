@@ -147,7 +147,7 @@ class Sign:
         """Probe process and locks. A verified anchor that is gone outweighs the agent's listeners."""
         self.reach = reach(bus, agent.id, agent)
         life = process.liveness(agent.anchor) if agent.anchor else "unknown"
-        live = (self.reach.wait, self.reach.rewake, self.reach.monitor)
+        live = (self.reach.wait, self.reach.rewake, self.reach.plugin, self.reach.monitor)
         listening = any(live) or locks.held(bus.lock(agent.id, "console"))
         self.gone = life == "gone" and (bool(agent.verified) or not listening)
         now_seen = not self.gone and (life == "alive" or listening)
@@ -156,8 +156,10 @@ class Sign:
 
 def seats(bus: Bus, room: int, now: int) -> list[Seat]:
     """The members of a room as the rules see them. Probes processes: never call inside a transaction."""
-    known = {agent.id: agent for agent in agents.of_room(bus.con, room)}
-    return [_seat(bus, member, known[member.agent], now) for member in members.of_room(bus.con, room)]
+    with db.Read(bus.con) as con:  # one view: somebody may be joining between the two
+        known = {agent.id: agent for agent in agents.of_room(con, room)}
+        rows = members.of_room(con, room)
+    return [_seat(bus, member, known[member.agent], now) for member in rows]
 
 
 def _seat(bus: Bus, member: Member, agent: Agent, now: int) -> Seat:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bus.store.mail import Item
     from bus.store.wakes import Wake
 
-READS = ("receiver", "wait", "inbox", "board")  # routes of looks: their claim ends with the look
+READS = ("receiver", "wait", "try", "inbox", "board")  # routes of looks: their claim ends with the look
 OVERHEAD = 400  # bytes of JSON around the body of an event
 
 
@@ -79,52 +79,59 @@ def claim(bus: Bus, me: str, batch: Batch, route: str, now: int, *, own: bool = 
         upto=batch.items[-1].event.seq,
         at=now,
     )
+    dead = _dead_claims(bus, me) if own else set()
     with db.Write(bus.con) as con:
         wake = wakes.begin(con, attempt)
-        kept = [
-            item
-            for item in batch.items
-            if item.box is None
-            or (item.box == me and (not own or not _twin_has(con, item, me, wake)))
-            or (item.box != me and _taken(con, item, me, wake, now))
-        ]
-        if not wakes.claims(con, wake):
+        kept = []
+        for item in batch.items:
+            free = item.box is None or (item.box == me and not own)
+            if free or _taken(con, item, _Reader(me, wake, now, dead if own else None)):
+                kept.append(item)
+        if not wakes.covers(con, wake):
             wakes.drop(con, wake)  # others were faster: nobody was woken
     return Batch(kept, batch.more)
 
 
-def _twin_has(con: sqlite3.Connection, item: Item, me: str, wake: int) -> bool:
-    """Is another living look of the same agent about to show this? Covers the row if none is."""
-    if mail.cover(con, me, [item.event.seq], wake):
-        return False
-    holder = wakes.claimed_by(con, [item.event.seq], me).get(item.event.seq)
-    if holder is None or holder.route not in READS or holder.state != "sending":
-        return False
-    return process.liveness(holder.by or "") == "alive"
+class _Reader(Record):
+    """Who claims, by which wake. `dead`: its looks that are proven over; None: this look takes from an earlier one."""
+
+    me: str
+    wake: int
+    now: int
+    dead: set[int] | None
+
+    def gives_way(self, holder: Wake) -> bool:
+        """Is another look of the same agent about to show this? One that hangs is waited for so long, and no longer."""
+        if self.dead is None or holder.agent != self.me or holder.route not in READS or holder.state != "sending":
+            return False
+        return holder.id not in self.dead and self.now - holder.at < limits.UNSEEN_WAKE
 
 
-def _taken(con: sqlite3.Connection, item: Item, me: str, wake: int, now: int) -> bool:
-    """Cover one shared row by this wake, unless another agent's wake covers it."""
-    box = item.box or ""
-    if mail.cover(con, box, [item.event.seq], wake):
+def _taken(con: sqlite3.Connection, item: Item, reader: _Reader) -> bool:
+    """Cover one row by this wake; false where another agent's wake covers it, or it was received since the look."""
+    box, seq = item.box or "", item.event.seq
+    if mail.cover(con, box, [seq], reader.wake):
         return True
-    holder = wakes.claimed_by(con, [item.event.seq], box).get(item.event.seq)
-    if holder is not None and (holder.route == wakes.LINE or (holder.agent == me and holder.route in READS)):
+    holder = wakes.claimed_by(con, [seq], box).get(seq)
+    if holder is None or reader.gives_way(holder):
+        return False
+    mine = holder.agent == reader.me
+    if holder.route == wakes.LINE or (mine and holder.route in READS):
         # A line that nobody heard is no claim, and an earlier look of mine that was not confirmed goes on as this one.
-        wakes.close(con, holder.id, now)
-        return bool(mail.cover(con, box, [item.event.seq], wake))
-    return holder is not None and holder.agent == me
+        wakes.close(con, holder.id, reader.now)
+        return bool(mail.cover(con, box, [seq], reader.wake))
+    return mine
 
 
 def unclaim(bus: Bus, me: str, told: Receipt | None, now: int) -> None:
-    """A result that nobody could read: give back at once what it had claimed of shared boxes."""
-    shared = [row for row in (told.mail if told is not None else []) if row[0].startswith("station:")]
-    if not shared:
+    """A result that nobody could read: give back at once what it had claimed."""
+    if told is None or not told.mail:
         return
     with db.Write(bus.con) as con:
-        for box, seq in shared:
+        for box, seq in told.mail:
             holder = wakes.claimed_by(con, [seq], box).get(seq)
-            if holder is not None and holder.agent == me:
+            claimed = holder is not None and (box.startswith("station:") or holder.route == told.route)
+            if holder is not None and claimed and holder.agent == me:
                 wakes.finish(con, holder.id, "failed", "not_printed")
                 wakes.close(con, holder.id, now)
 
@@ -220,9 +227,9 @@ def confirm(bus: Bus, me: str, now: int) -> None:
 
 
 def _dead_claims(bus: Bus, me: str) -> set[int]:
-    """Claims of my station's mail by looks that died before they were confirmed."""
+    """Claims of mail that I read by looks that died before they were confirmed."""
     found = set()
-    for box in boxes(bus.con, me)[1:]:
+    for box in boxes(bus.con, me):
         for wake in wakes.covering(bus.con, box):
             row = wakes.get(bus.con, wake)
             if row is None or row.state != "sending" or row.route not in READS or not row.by:

@@ -11,7 +11,7 @@ import os
 
 from bus import clock, gitdir, identity, ids, limits, marks, places, process, quickjson
 from bus.operations import handover, present, receive, where
-from bus.operations.enter import Context
+from bus.operations.enter import Context, room_of
 from bus.operations.outcome import Outcome, Wakes
 from bus.records import Record
 from bus.store import agents, db, members, rooms, wakes
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from bus.identity import Caller
     from bus.places import Place
+    from bus.rules.fairness import Seat
     from bus.store.agents import Agent
-    from bus.store.rooms import Room
 
 SCAFFOLDING = (".talking-stick/", ".claude/settings.local.json")
 CHANGED_MOST = 200
@@ -53,7 +53,7 @@ def enter(env: Mapping[str, str], cwd: str, harness: str | None, session_id: str
 def locate(env: Mapping[str, str], cwd: str, harness: str | None, session_id: str | None) -> Seen | None:
     """The bus of a directory and the session that calls; None without a bus or a session. Opens nothing."""
     place = places.find(cwd, env)
-    if not db.exists(place.bus_dir):
+    if not places.has_bus(place.bus_dir):
         return None
     data = places.data_dir(env)
     caller = identity.caller(env, os.getpid(), harness=harness, session_id=session_id, data=data)
@@ -75,7 +75,7 @@ def arrive(seen: Seen) -> Context:
         bus=bus,
         me=me,
         stand=where.of_caller(bus.con, caller, place, {}, me),
-        found=rooms.by_path(bus.con, place.room or place.root) if place.room or place.root else None,
+        found=room_of(bus, place),
         now=clock.now(),
     )
 
@@ -96,6 +96,7 @@ def begin(ctx: Context, source: str, told: dict[str, Any]) -> Outcome:
     """
     con = ctx.bus.con
     before = _predecessor(ctx, source)
+    seats = _seats(ctx, before.id) if before is not None else {}
     wakes_due = Wakes()
     agent = before.id if before is not None else _own_agent(ctx)
     with db.Write(con):
@@ -105,13 +106,19 @@ def begin(ctx: Context, source: str, told: dict[str, Any]) -> Outcome:
         if already is not None and already.anchor == ctx.caller.anchor:
             agent = already.id
         else:
-            wakes_due = _clear(con, ctx, before) if before is not None else _start(con, ctx, agent)
+            wakes_due = _clear(con, ctx, before, seats) if before is not None else _start(con, ctx, agent)
             # Before the commit: a hook that comes second must not close a turn that a prompt has opened.
             marks.write(ctx.bus, agent, marks.read(ctx.bus, agent).replace(opened=False, at=ctx.now))
         ctx.me = agent
         present.register(con, ctx)
         _note(con, ctx, told)
     return Outcome({"status": "session", "agent_id": agent}, wakes_due + Wakes(boxes=receive.boxes(con, agent)))
+
+
+def for_others(ctx: Context, waking: Wakes) -> Wakes:
+    """What a start has to tell others: the session itself is served by the hook that lets it speak."""
+    own = receive.boxes(ctx.bus.con, ctx.me)
+    return waking.replace(boxes=[box for box in waking.boxes if box not in own], bells=[])
 
 
 def _predecessor(ctx: Context, source: str) -> Agent | None:
@@ -154,7 +161,7 @@ def _start(con: sqlite3.Connection, ctx: Context, agent: str) -> Wakes:
     return Wakes(bells=[agent])
 
 
-def _clear(con: sqlite3.Connection, ctx: Context, before: Agent) -> Wakes:
+def _clear(con: sqlite3.Connection, ctx: Context, before: Agent, seats: dict[int, list[Seat]]) -> Wakes:
     """The same agent, a new conversation."""
     old = agents.live_session_of(con, before.id)
     if old is not None:
@@ -162,36 +169,32 @@ def _clear(con: sqlite3.Connection, ctx: Context, before: Agent) -> Wakes:
     agents.bind_session(con, ctx.caller.session_key, before.id, ctx.now)
     wakes.close_of(con, before.id, ctx.now)
     agents.next_generation(con, before.id)
-    return _surrender(con, ctx, before.id, "cleared")
+    return _surrender(con, ctx, before.id, "cleared", seats)
 
 
-def _surrender(con: sqlite3.Connection, ctx: Context, agent: str, why: str) -> Wakes:
+def _seats(ctx: Context, agent: str) -> dict[int, list[Seat]]:
+    """Who could take over what the agent holds, by room. Probes processes: before the transaction."""
+    held = [room.id for room in rooms.every(ctx.bus.con) if agent in (room.owner, room.reserved_for)]
+    return {room: present.seats(ctx.bus, room, ctx.now) for room in held}
+
+
+def _surrender(con: sqlite3.Connection, ctx: Context, agent: str, why: str, seats: dict[int, list[Seat]]) -> Wakes:
     """Every turn or reservation of an agent goes on to who comes next."""
+    told = presence(agents.get(con, agent))
+    gone = handover.Leaver(agent, why, {"branch": told.get("branch"), "changed_files": told.get("changed", [])})
     waking = Wakes()
     for room in rooms.every(con):
-        if agent in (room.owner, room.reserved_for):
-            waking += _give_up(con, ctx, room, agent, why)
+        waking += handover.give_up(con, room, gone, seats.get(room.id, []), ctx.now)
     return waking
-
-
-def _give_up(con: sqlite3.Connection, ctx: Context, room: Room, agent: str, why: str) -> Wakes:
-    """One turn. Other members are found by their own looks: probing has no place in a transaction."""
-    told = presence(agents.get(con, agent))
-    if room.owner == agent:
-        seen = {"branch": told.get("branch"), "changed_files": told.get("changed", [])}
-        handover.recover(con, room, ctx.now, why, seen)
-    handover.free(con, room, ctx.now)
-    return Wakes(rooms=[room.id])
 
 
 def publish(ctx: Context, told: dict[str, Any]) -> Outcome:
     """Presence. Written when it says something new, or the last sign is a minute old; else nothing is."""
     con = ctx.bus.con
     known = agents.get(con, ctx.me)
-    stored = presence(known)
-    merged = stored | told
+    before = presence(known)
     fresh = known is not None and ctx.now - known.last_seen < limits.LAST_SEEN
-    if known is None or merged != stored or not fresh or known.anchor != ctx.caller.anchor:
+    if known is None or before | told != before or not fresh or known.anchor != ctx.caller.anchor:
         with db.Write(con):
             present.register(con, ctx)  # refuses a session that ended while git looked at its files
             _note(con, ctx, told)
@@ -233,8 +236,9 @@ def end(ctx: Context, reason: str) -> Outcome:
     known = agents.get(con, ctx.me)
     if reason == "clear" or known is None or (known.verified and known.anchor != ctx.caller.anchor):
         return Outcome({"status": "ignored", "agent_id": ctx.me})
+    seats = _seats(ctx, ctx.me)
     with db.Write(con):
-        waking = _surrender(con, ctx, ctx.me, "session_ended")
+        waking = _surrender(con, ctx, ctx.me, "session_ended", seats)
         for number in members.rooms_of(con, ctx.me):
             members.leave(con, ctx.me, number, ctx.now, "session_ended")
             body = {"agent_id": ctx.me, "reason": "session_ended"}

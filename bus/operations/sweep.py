@@ -27,12 +27,12 @@ def due(bus: Bus, *, besides: tuple[str, ...] = ()) -> Wakes:
     return Wakes(boxes=[box for box in mail.due_boxes(bus.con, limits.SWEEP_BOXES) if box not in besides])
 
 
-def sweep(bus: Bus, *, data: str | None = None, now: int | None = None) -> Wakes:
+def sweep(bus: Bus, *, data: str | None = None) -> Wakes:
     """A whole sweep, at most once a second per bus; what is to be rung and started."""
     crash.point("before_sweep")
     if not _my_turn(bus):
         return Wakes()
-    now = clock.now() if now is None else now
+    now = clock.now()
     _close_void(bus, now)
     crash.point("in_sweep")
     found = due(bus) + Wakes(guards=unguarded(bus, now))
@@ -146,7 +146,8 @@ def _remove_ended(bus: Bus, now: int) -> None:
             if present.Sign(bus, agent, now).gone:
                 with db.Write(bus.con) as con:
                     again = rooms.by_id(con, room.id)
-                    if again is not None and agent.id not in (again.owner, again.reserved_for):
+                    same = agents.get(con, agent.id) == agent  # else it came back since it was probed
+                    if same and again is not None and agent.id not in (again.owner, again.reserved_for):
                         members.leave(con, agent.id, room.id, now, "process_ended")
                         join.end_agent(con, agent.id, now)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from bus import clock, ids, limits, quickjson
 from bus.errors import BusError
 from bus.operations import present, receive, recipients, where
+from bus.operations.enter import room_or_bus
 from bus.operations.outcome import Outcome, Wakes
 from bus.records import Record
 from bus.rules import roles, tasks
-from bus.store import agents, db, events, mail, rooms, tickets, wakes
+from bus.store import agents, db, events, mail, tickets, wakes
 from bus.store.events import Draft
 from bus.store.tickets import ASK, TICKET, Task
 
@@ -108,7 +109,7 @@ def _tell(con: sqlite3.Connection, ctx: Context, task: Task, box: str | None, *,
         body["result_by"] = task.result_by
     if task.options != "[]" and task.state == tasks.ASK_OPEN:
         body["options"] = quickjson.loads(task.options)
-    room = ctx.found.id if ctx.found is not None else rooms.BUS
+    room = room_or_bus(con, ctx)
     draft = Draft(room, kind or task.kind, ctx.me, ctx.now, body, sender_station=ctx.station(), thread=task.thread)
     seq, _ = events.append(con, draft)
     if box is None or box == ctx.me:
@@ -318,12 +319,15 @@ def ask(
 
 def _addressee(ctx: Context, to: str | None) -> str:
     """The expo, unless people are asked for, or the expo itself asks."""
-    wanted = to or ("human" if where.actor(ctx).role in (roles.EXPO, roles.PERSON) else roles.EXPO)
+    wanted = to or ("human" if where.actor(ctx).role == roles.EXPO else roles.EXPO)
     if wanted not in ("human", roles.EXPO):
         raise BusError(
             "unknown_recipient", f"a question goes to expo or human, not {wanted[:60]!r}", "or send a message"
         )
-    return mail.station_box(roles.EXPO) if wanted == roles.EXPO else recipients.resolve(ctx, "human").box
+    box = mail.station_box(roles.EXPO) if wanted == roles.EXPO else recipients.resolve(ctx, "human").box
+    if box == ctx.me:
+        raise BusError("unknown_recipient", "that is you", "leave --to out to ask the expo")
+    return box
 
 
 def answer(ctx: Context, ask_id: str, text: str | None = None, choose: tuple[str, ...] = ()) -> Outcome:

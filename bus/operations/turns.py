@@ -31,7 +31,8 @@ def fence(con: sqlite3.Connection, ctx: Context, turn: int | None) -> Room:
     told = {"agent_id": ctx.me, "turn_id": room.turn_id, "current_owner": room.owner}
     if room.owner != ctx.me:
         holder = f"{room.owner} holds it" if room.owner else "nobody holds it"
-        raise BusError("stale_lease", f"{ctx.me} does not hold the turn: {holder}", "look with `tt state`", **told)
+        hint = "look with `tt state`; get it with `tt wait`"
+        raise BusError("stale_lease", f"{ctx.me} does not hold the turn: {holder}", hint, **told)
     if turn is not None:
         if turn != room.turn_id:
             raise BusError("turn_mismatch", f"this is turn {room.turn_id}, not {turn}", "look with `tt state`", **told)

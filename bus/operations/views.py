@@ -47,7 +47,7 @@ def _station_of(env: Mapping[str, str], caller: Caller, path: str | None) -> tup
     """The caller's station, and what is wrong with a variable that names another one."""
     try:
         place = places.find(path, env)
-        if not db.exists(place.bus_dir):
+        if not places.has_bus(place.bus_dir):
             return place.station_hint, None
         with db.open_bus(place.bus_dir) as bus:
             bound = agents.session(bus.con, caller.session_key)
@@ -60,7 +60,7 @@ def _station_of(env: Mapping[str, str], caller: Caller, path: str | None) -> tup
 def listing(env: Mapping[str, str], path: str | None = None, *, every: bool = False) -> Outcome:
     """Rooms under a path (default: all), over all buses; ended and quiet ones only with `every`."""
     data = places.data_dir(env)
-    above = os.path.realpath(path) if path is not None else None
+    above = places.absolute(path) if path is not None else None
     found: list[dict[str, Any]] = []
     unreadable: list[dict[str, str]] = []
     for directory in places.buses(data):
@@ -309,7 +309,7 @@ def view(
         # What is addressed to somebody reaches it whatever room it was sent from.
         mine = tuple(members.rooms_of(con, who)) if bus else where
         return events.View(
-            (rooms.BUS, *(mine or where), *_mailed(every_room)),
+            (rooms.BUS, *(mine or where), *every_room),
             after or 0,
             0,
             (who, *_station(ctx, who)),
@@ -318,11 +318,6 @@ def view(
             sender,
         )
     return events.View((rooms.BUS, *where), after or 0, 0, None, who, types, sender)
-
-
-def _mailed(every_room: tuple[int, ...]) -> tuple[int, ...]:
-    """Addressed mail is looked for in all rooms of the bus."""
-    return every_room
 
 
 def _station(ctx: Context, who: str) -> list[str]:

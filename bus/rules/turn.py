@@ -129,9 +129,3 @@ def since(stick: Stick, now: int) -> int:
         return now - stick.owner_silent + stick.owner_grace
     until = stick.room.lease_until or 0
     return until if until <= now else now - stick.owner_silent + limits.OWNER_IDLE
-
-
-def may_take(stick: Stick, now: int) -> str | None:
-    """The reason for which anybody may take the turn from its owner now, or None."""
-    decision = _owned_by_another(stick, now)
-    return decision.reason if decision.kind == "takeover" else None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bus.store.events import Event
 
 SUBJECT_CHARS = 200
+NOT_SHOWN = "reserved_until"  # kept in a claim, in milliseconds, for a grant that must be given back
 
 
 def shown(event: Event, me: str, boxes: list[str], rooms: dict[int, str]) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def shown(event: Event, me: str, boxes: list[str], rooms: dict[int, str]) -> dic
         found["turn_id"] = event.turn
     if event.thread:
         found["thread"] = event.thread
+    body.pop(NOT_SHOWN, None)
     return found | body | found  # whatever a body says, the head is the store's
 
 

@@ -8,7 +8,6 @@ it would drop the process's locks; a connection is never used by a forked child.
 from __future__ import annotations
 
 import os
-import sqlite3
 
 from bus import crash, ids, limits, quickjson
 from bus.errors import BusError
@@ -16,8 +15,16 @@ from bus.store import schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from types import TracebackType
     from typing import Any, Self
+else:
+    try:
+        import _sqlite3 as sqlite3  # the C part: `sqlite3` itself loads datetime, 2 ms
+    except ImportError:
+        import sqlite3  # another Python
+
+Error = sqlite3.Error  # what SQLite refuses; `translate` says it in our words
 
 _CODES = {
     sqlite3.SQLITE_BUSY: (
@@ -67,6 +74,10 @@ class Bus:
     def name(self) -> str:
         """The bus as people see it: the last part of its directory."""
         return os.path.basename(self.dir)
+
+    def repository(self) -> str:
+        """The repository or workspace as people know it, by `bus.json`."""
+        return str(describe(self.dir).get("repository", self.name))
 
     def notify_path(self, agent: str) -> str:
         """The notify file of an agent."""
@@ -219,11 +230,6 @@ def _too_new(found: int) -> BusError:
         found=found,
         known=schema.VERSION,
     )
-
-
-def exists(directory: str) -> bool:
-    """Is there a bus in this directory?"""
-    return os.path.exists(os.path.join(directory, "bus.db"))
 
 
 def describe(directory: str) -> dict[str, Any]:

@@ -86,11 +86,6 @@ def unread(con: sqlite3.Connection, agent: str, boxes: Iterable[str], limit: int
             yield Item(row[0], Event(*row[1:]))
 
 
-def has_unread(con: sqlite3.Connection, agent: str, boxes: Iterable[str]) -> bool:
-    """Is anything unread at all?"""
-    return next(iter(unread(con, agent, boxes, 1)), None) is not None
-
-
 def unread_count(con: sqlite3.Connection, agent: str, boxes: Iterable[str]) -> int:
     """How many events are unread."""
     query = f"SELECT COUNT(DISTINCT seq) FROM ({_UNREAD})"  # our own text

@@ -207,6 +207,12 @@ def newest_offered(con: sqlite3.Connection, agent: str) -> int:
     return int(con.execute(query, (agent,)).fetchone()[0])
 
 
+def covers(con: sqlite3.Connection, wake: int) -> bool:
+    """Does this wake offer anything that is still unread?"""
+    query = "SELECT 1 FROM mail WHERE wake_id = ? AND received_at IS NULL LIMIT 1"
+    return con.execute(query, (wake,)).fetchone() is not None
+
+
 def claims(con: sqlite3.Connection, wake: int) -> bool:
     """Does this wake keep something unread of a shared box from others?"""
     query = "SELECT 1 FROM mail WHERE wake_id = ? AND received_at IS NULL AND box GLOB 'station:*' LIMIT 1"

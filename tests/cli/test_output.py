@@ -74,8 +74,8 @@ TURN = {
 
 def test_a_turn_reads_well():
     assert rendered("try", TURN).splitlines() == [
-        "Your turn: turn 4 – I was next",
-        "  lease ends in 44 min, and is renewed while I work",
+        "Your turn: turn 4 – you were next",
+        "  lease ends in 44 min, and is renewed while you work",
         "Handoff from codex:9f21ab04  5 s ago",
         "    status: parser done",
         "            all tests pass",

@@ -52,7 +52,7 @@ def test_aliases_are_found():
 def test_every_command_has_a_page_a_schema_and_a_group():
     assert set(pages.PAGES) == set(IDS)
     assert set(schema.SHAPES) == set(IDS) - {"completion", "demo", "hook"}
-    assert set(text._RENDERERS) == set(IDS) - {"completion", "demo", "schema", "hook"}
+    assert set(text._RENDERERS) == set(IDS) - {"completion", "demo", "hook"}
     assert {command.words[0] for command in table.COMMANDS if len(command.words) == 2} == set(table.GROUPS)
     assert set(pages.GROUPS) == set(table.GROUPS)
 

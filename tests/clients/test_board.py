@@ -77,5 +77,5 @@ def test_without_a_bus_here_no_hook_says_anything(claude, another, world, projec
     stories.installed(project, elsewhere)
     elsewhere.headless("hello").ok()
     assert "this repository has a bus" not in model.mains()[-1].new_text  # the skill is listed, and that is all
-    assert "[talking-stick] " not in model.mains()[-1].new_text
+    assert "[talking-stick] room" not in model.mains()[-1].new_text
     assert len(world.bus_dirs()) == 1

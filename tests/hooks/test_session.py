@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from bus.store import db
 from tests.hooks.kit import HANDOFF, Session, context, dump
 from tests.kit.world import wait_for
 
@@ -224,6 +225,26 @@ def test_a_turn_held_at_the_end_goes_on(scene):
     assert (room["state"], room["owner"]) == ("idle", None)
     found = scene.world.rows("SELECT body FROM events WHERE type = 'handoff' ORDER BY seq DESC LIMIT 1")[0]
     assert json.loads(found["body"])["handoff"]["recovery"]["reason"] == "session_ended"
+
+
+@pytest.mark.parametrize("how", ["end", "clear"])
+def test_who_can_be_woken_is_told_of_the_turn(scene, how):
+    """A peer that only a rewake reaches never looks by itself: the turn of a session that quit lay there for ever."""
+    bob, eve = scene.session("bob"), scene.session("eve")
+    for one in (bob, eve):
+        one.agent.tt("join").ok()
+    eve.pretend()
+    with db.open_bus(scene.world.bus()) as bus:  # the person looked long ago: it is not waited for
+        bus.con.execute("UPDATE agents SET last_seen = last_seen - 600000 WHERE kind = 'person'")
+    bob.agent.tt("wait", "--claim", "--timeout", "5s").ok()
+    if how == "end":
+        bob.end().ok()
+    else:
+        bob.clear()
+    room = scene.world.rows("SELECT * FROM rooms WHERE id > 0")[0]
+    assert (room["state"], room["reserved_for"]) == ("reserved", eve.id)
+    found = scene.world.rows("SELECT seq FROM mail WHERE box = ? AND wake = 2 AND received_at IS NULL", eve.id)
+    assert len(found) == 1
 
 
 def test_a_compaction_leaves_an_open_turn_open(scene):

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from bus import limits
-from bus.operations import board, boardview, messages, settings, tasks, usage
+from bus.operations import board, boardview, messages, receive, settings, tasks, usage
 from bus.operations.tasks import New
 from bus.store import agents, db
 from tests.kit.desk import ANN, A, B, C
@@ -49,6 +49,8 @@ def delta(crew, agent, *, settled=True) -> str:
             return ""
         if settled:
             board.settle(ctx, found)
+        else:
+            receive.unclaim(ctx.bus, ctx.me, found.receipt, crew.now)
         return found.text
 
 

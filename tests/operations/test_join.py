@@ -10,6 +10,7 @@ import pytest
 from bus import limits, places
 from bus.errors import BusError
 from bus.operations import join, messages, notes, sweep, turns
+from bus.store import db
 from monitor import granting
 from tests.kit.desk import ANN, CONSOLE, HANDOFF, A, B, C
 
@@ -268,7 +269,6 @@ class TestIdleRooms:
         assert rooms(desk)
 
     def test_an_ended_member_is_removed_after_an_hour(self, desk):
-        """"""
         desk.join(A, B)
         desk.dies(B)
         desk.tick(limits.ENDED_MEMBER / 1000 - 1)
@@ -277,6 +277,22 @@ class TestIdleRooms:
         desk.tick(1)
         swept(desk)
         assert desk.one("SELECT left_why FROM members WHERE agent = ? AND room > 0", B) == "process_ended"
+
+    def test_one_that_came_back_since_it_was_probed_stays(self, desk, monkeypatch):
+        desk.join(A, B)
+        desk.dies(B)
+        desk.tick(limits.ENDED_MEMBER / 1000)
+        real = db.Write.__enter__
+
+        def resumed_first(write):
+            con = real(write)
+            con.execute("UPDATE agents SET last_seen = ? WHERE id = ?", (desk.now, B))
+            return con
+
+        with desk.bus() as bus, monkeypatch.context() as patch:
+            patch.setattr(db.Write, "__enter__", resumed_first)
+            sweep._remove_ended(bus, desk.now)
+        assert desk.one("SELECT left_why FROM members WHERE agent = ? AND room > 0", B) is None
 
     def test_an_owner_is_not(self, desk):
         desk.join(A, B)

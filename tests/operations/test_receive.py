@@ -208,3 +208,50 @@ def test_everything_arrives_exactly_once(tmp_path_factory, plan, drains):
         for agent, texts in got.items():
             assert [text for text in texts if text not in shared] == due[agent]
         assert sorted(text for texts in got.values() for text in texts if text in shared) == sorted(shared)
+
+
+class TestTwins:
+    """One client runs the same hook twice at once: its mail is shown once, whatever it was offered by before."""
+
+    @pytest.fixture
+    def looks(self, three):
+        """Two looks of B at the same mail, taken before either claims."""
+        with three.bus() as one, three.bus() as two:
+
+            def twins(recipient=B, **named):
+                three.do(A, messages.send, recipient, "hello", **named)
+                return [(bus, receive.look(bus.con, B)) for bus in (one, two)]
+
+            yield twins
+
+    def claim(self, desk, look):
+        bus, batch = look
+        return receive.claim(bus, B, batch, "board", desk.now, own=True)
+
+    @pytest.mark.parametrize("recipient", [B, "line-1"])
+    @pytest.mark.parametrize("wake", [True, False])  # covered by a line that nobody heard, or by nothing
+    def test_the_first_shows_it(self, three, looks, recipient, wake):
+        first, second = looks(recipient, wake=wake)
+        assert len(self.claim(three, first).items) == 1
+        assert self.claim(three, second).items == []
+
+    def test_received_since_the_look(self, three, looks):
+        first, second = looks()
+        shown = self.claim(three, first)
+        receive.settle(first[0], receive.receipt(shown, B, "board"), three.now)
+        assert self.claim(three, second).items == []
+        assert three.rows("SELECT route FROM wakes WHERE state = 'sending'") == []
+
+    def test_one_that_died_unread_keeps_nothing_back(self, three, looks):
+        first, second = looks()
+        self.claim(three, first)
+        with three.bus() as bus:
+            bus.con.execute("UPDATE wakes SET by = ? WHERE route = 'board'", (three.anchor(B),))
+        three.dies(B)
+        assert len(self.claim(three, second).items) == 1
+
+    def test_one_that_hangs_is_not_waited_for_for_ever(self, three, looks):
+        first, second = looks()
+        self.claim(three, first)
+        three.tick(limits.UNSEEN_WAKE // 1000)
+        assert len(self.claim(three, second).items) == 1

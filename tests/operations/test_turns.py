@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from bus import limits
 from bus.errors import BusError
-from bus.operations import join, notes, receive, standby, turns
+from bus.operations import join, looking, notes, receive, standby, turns
 from monitor import granting
 from tests.kit.desk import ANN, CONSOLE, HANDOFF, A, B, C, D
 
@@ -128,6 +130,16 @@ class TestGuardian:
         held.guard()
         assert held.state()["lease_until"] == held.now + limits.LEASE
         assert held.one("SELECT last_seen FROM agents WHERE id = ?", A) == seen
+
+    def test_it_renews_no_lease_of_a_holder_that_nobody_has_seen_for_long(self, held):
+        """A session without a process of its own is never proven gone; its turn must still end some day."""
+        held.life.clear()
+        held.tick(limits.GUARDIAN_BEAT / 1000)
+        held.guard()
+        until = held.state()["lease_until"]
+        held.tick(limits.OWNER_IDLE / 1000)
+        held.guard()
+        assert held.state()["lease_until"] == until
 
     def test_an_unannounced_turn_is_mail_once_its_granter_is_gone(self, two):
         two.do(A, granting.try_once, settled=False)
@@ -702,3 +714,26 @@ def test_one_winner_among_many(desk):
         given.append(grant.commit(ctx, claim))
         ctx.close()
     assert [one is not None for one in given] == [True] + [False] * 5
+
+
+def test_a_store_that_refuses_the_grant_leaves_no_guardian(two, monkeypatch):
+    """A wait looks again after a busy store; the guardian of the grant that failed lived as long as the wait."""
+    from bus.operations import grant
+
+    def busy(*_):
+        raise BusError("store_busy", "held by another")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grant, "commit", busy)
+        two.refused(A, "store_busy", granting.try_once)
+    assert not two.guardians
+    two.own(A)
+
+
+def test_the_guardian_that_replaces_one_of_a_known_turn_needs_no_granter(held):
+    held.kill_guardian()
+    with contextlib.closing(held.enter(A)) as ctx:
+        seen = looking.look(ctx.bus, A, ctx.room.id, looking.Wish(), held.now)
+        granting.ensure_guarded(ctx, seen)
+    assert [one.real.pipe for one in held.guardians.values()] == [-1]
+    assert look(held, A)["reason"] == "already_owner"

@@ -124,6 +124,15 @@ class Scene:
         result = self.read(agent, agent.tt("take", *REASON).ok() if others else agent.tt("try").ok())
         assert result["status"] == "your_turn", result
 
+    def killed_at(self, point: str):
+        """The verb, killed there. A guardian's beat may serve the mail first, and then a point is not passed."""
+        for _ in range(3):
+            self.set_up()
+            _, run = self.deed(die_at(point))
+            if run.code == -signal.SIGKILL:
+                break
+        return run
+
     def deed(self, env: dict[str, str]):
         """Ann's verb, to its end or its death."""
         self.count += 1
@@ -219,8 +228,7 @@ def test_a_verb_that_is_killed_anywhere_loses_nothing(world, verb):
     points = scene.points()
     assert points
     for point in points:
-        scene.set_up()
-        _, run = scene.deed(die_at(point))
+        run = scene.killed_at(point)
         assert run.code == -signal.SIGKILL, (point, run)
         SEEN.add(point.partition("#")[0])
         try:

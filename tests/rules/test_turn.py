@@ -179,11 +179,6 @@ def test_offers_count_from_a_fixed_time(facts, changes, expected):
     assert turn.since(stick(room(owner="ann", **changes), **facts), NOW) == NOW + expected
 
 
-def test_may_take_says_why():
-    assert turn.may_take(stick(room(owner="ann", lease_until=NOW)), NOW) == "owner_timeout"
-    assert turn.may_take(stick(room(owner="ann")), NOW) is None
-
-
 # --- for every room and every company -------------------------------------------------------
 
 anything = given(any_stick(), any_seats(), st.booleans())

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from bus import bell, clock, limits
+from bus import bell, clock, datadir, limits
 from bus.bell import Ears, ring
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -564,24 +564,22 @@ def test_a_polled_directory_that_goes_and_comes(tmp_path, ears, poll_fast):
     ],
 )
 def test_the_deepest_mount_decides(monkeypatch, path, kind):
-    rows = [
-        "1 0 8:1 / / rw - ext4 /dev/sda1 rw",
-        "2 1 0:50 / /home/ann rw shared:1 - nfs4 server:/ann rw",
-        "3 2 8:2 / /home/ann/local rw - xfs /dev/sdb rw",
-        "4 1 0:51 / /mnt/my\\040disk rw - fuse.sshfs x rw",
-        "5 1 0:52 / /over rw - ext4 /dev/sdc rw",
-        "6 5 0:53 / /over rw - cifs //x rw",
-        "7 1 0:54 / /layer rw - fuse.fuse-overlayfs x rw",
-    ]
-    found = bell._mounted(path, rows)
-    monkeypatch.setattr(bell, "_mounted", lambda *_: found)
+    rows = (
+        b"1 0 8:1 / / rw - ext4 /dev/sda1 rw",
+        b"2 1 0:50 / /home/ann rw shared:1 - nfs4 server:/ann rw",
+        b"3 2 8:2 / /home/ann/local rw - xfs /dev/sdb rw",
+        b"4 1 0:51 / /mnt/my\\040disk rw - fuse.sshfs x rw",
+        b"5 1 0:52 / /over rw - ext4 /dev/sdc rw",
+        b"6 5 0:53 / /over rw - cifs //x rw",
+        b"7 1 0:54 / /layer rw - fuse.fuse-overlayfs x rw",
+    )
+    monkeypatch.setattr(datadir, "mount_table", lambda: b"\n".join(rows))
     assert bell.foreign_file_system(path) == (kind and f"foreign file system: {kind}")
 
 
 @linux
 def test_this_machine_is_trusted(tmp_path):
-    with open("/proc/self/mountinfo") as mounts:
-        assert bell._mounted(str(tmp_path), mounts)
+    assert datadir.mounted_type(str(tmp_path), datadir.mount_table())
 
 
 UNSHARE = ["unshare", "--user", "--map-root-user"]

@@ -195,7 +195,7 @@ class TestTree:
         run(repo, "worktree", "add", "-q", f"{repo}/wt")
         os.rename(f"{repo}/.git/worktrees", f"{repo}/.git/lost")
         assert both(f"{repo}/wt", env) is None
-        assert gitdir.stop_at_linked_top(f"{repo}/wt") == f"{repo}/wt"
+        assert gitdir.linked_top(f"{repo}/wt")
 
     def test_dubious_ownership(self, make, env):
         if os.name == "nt" or os.geteuid() != 0:
@@ -247,20 +247,21 @@ class TestEnvironment:
 
 
 class TestLinkedTop:
-    def test_found_from_below(self, make, run, tmp_path):
+    def test_only_the_top_itself(self, make, run, tmp_path):
         repo = make()
         run(repo, "worktree", "add", "-q", f"{repo}/nested/wt")
-        os.makedirs(f"{repo}/nested/wt/a/b")
-        assert gitdir.stop_at_linked_top(f"{repo}/nested/wt/a/b") == f"{repo}/nested/wt"
-        assert gitdir.stop_at_linked_top(f"{repo}/nested") is None
+        os.makedirs(f"{repo}/nested/wt/a")
+        assert gitdir.linked_top(f"{repo}/nested/wt")
+        assert not any(map(gitdir.linked_top, (f"{repo}/nested/wt/a", f"{repo}/nested", repo)))
 
     def test_submodules_are_none_even_inside_one_or_named_like_one(self, make, run, tmp_path):
         repo, other = make(), make("other")
         run(repo, "worktree", "add", "-q", str(tmp_path / "wt"))
         run(tmp_path / "wt", "submodule", "add", "-q", other, "sub")
-        assert gitdir.stop_at_linked_top(str(tmp_path / "wt/sub")) == str(tmp_path / "wt")
+        assert not gitdir.linked_top(str(tmp_path / "wt/sub"))
+        assert gitdir.linked_top(str(tmp_path / "wt"))
         run(repo, "submodule", "add", "-q", "--name", "worktrees/x", other, "sub")
-        assert gitdir.stop_at_linked_top(f"{repo}/sub") is None
+        assert not gitdir.linked_top(f"{repo}/sub")
 
 
 class TestStatus:

@@ -45,7 +45,11 @@ def _pass(args: dict[str, Any], handoff: dict[str, Any], to: str | None) -> int:
 
 
 def _may_be_name(word: str) -> bool:
-    """Names and ids have no slash and don't start with a dot; paths to elsewhere do."""
+    """Names and ids are text, have no slash and don't start with a dot; paths to elsewhere may."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
     return "/" not in word and os.sep not in word and not word.startswith((".", "~"))
 
 
