@@ -28,7 +28,8 @@ def run(call: Call) -> Answer | None:
     try:
         if call.event.kind == "session_end":
             if session.live(ctx):
-                deliver.carry_out(ctx.bus, session.end(ctx, call.event.reason))
+                # 1.5 s is all that a client leaves: `codex queue` alone may take ten.
+                deliver.ring(ctx.bus, session.end(ctx, call.event.reason).wakes)
             return None
         return _started(call, ctx)
     finally:

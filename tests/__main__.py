@@ -16,7 +16,7 @@ from xml.etree.ElementTree import parse
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOLS = ("pytest", "xdist", "pytest_timeout", "hypothesis", "mypy", "ruff", "importlinter")
-LIBRARIES = ("click", "orjson", "watchdog", "psutil", "filelock", "prompt_toolkit")
+LIBRARIES = ("click", "orjson", "watchdog", "psutil", "filelock")
 FAILED = 1  # pytest's code for tests that failed
 NO_TESTS = 5  # pytest's code for "nothing was collected"
 

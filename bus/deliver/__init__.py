@@ -36,6 +36,14 @@ def send(bus: Bus, wakes: Wakes) -> list[Delivery]:
     return done
 
 
+def ring(bus: Bus, wakes: Wakes) -> None:
+    """Only the bells of what is named: for who has no time for a native wake. What needs one stays due."""
+    for room in wakes.rooms:
+        bell.ring(bus.room_bell(room))
+    for agent in [*wakes.bells, *(agent for box in wakes.boxes for agent in wake.readers(bus, box))]:
+        bell.ring(bus.agent_bell(agent))
+
+
 def after_write(bus: Bus, data: str, served: list[Delivery]) -> None:
     """The end of every writing command: what a dead sender left due, and once a second a whole sweep."""
     besides = tuple(one.box for one in served)
@@ -46,9 +54,7 @@ def after_write(bus: Bus, data: str, served: list[Delivery]) -> None:
 
 def after_read(bus: Bus) -> None:
     """The end of a reading command: ring for what is due, write nothing."""
-    for box in sweep.due(bus).boxes:
-        for agent in wake.readers(bus, box):
-            bell.ring(bus.agent_bell(agent))
+    ring(bus, sweep.due(bus))
 
 
 def carry_out(bus: Bus, outcome: Outcome) -> list[Delivery]:

@@ -86,7 +86,8 @@ def _unknown(text: str, everybody: list[Agent]) -> BusError:
     names = {name for agent in everybody for name in (agent.id, agent.name, agent.station) if name}
     near = difflib.get_close_matches(text, sorted({*names, "room", "bus"} - {text}), 3, 0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "look who is there with `tt state --all`"
-    return BusError("unknown_recipient", f"nobody here is called {text[:100]!r}", hint, recipient=text[:100], nearest=near)
+    text = text[:100]
+    return BusError("unknown_recipient", f"nobody here is called {text!r}", hint, recipient=text, nearest=near)
 
 
 def _gone(ctx: Context, agent: Agent) -> BusError:

@@ -12,7 +12,7 @@ from bus import clock, crash, limits, locks, process
 from bus.errors import BusError
 from bus.operations import archive, handover, join, present
 from bus.operations.outcome import Guard, Wakes
-from bus.rules import turn
+from bus.rules import fairness, turn
 from bus.store import agents, config, db, mail, members, rooms, wakes
 
 TYPE_CHECKING = False
@@ -38,6 +38,8 @@ def sweep(bus: Bus, *, data: str | None = None) -> Wakes:
     found = due(bus) + Wakes(guards=unguarded(bus, now))
     for room in rooms.needing_care(bus.con, now):
         found += advance(bus, room, now)
+    for room in rooms.left_lying(bus.con, now - limits.FAIRNESS_GRACE):
+        found += _hand_on(bus, room, now)
     _remove_ended(bus, now)
     if data is not None:
         _remove_idle_rooms(bus, data, now)
@@ -94,6 +96,17 @@ def advance(bus: Bus, room: Room, now: int) -> Wakes:
         if again is None or not same:
             return Wakes(rooms=[room.id])
         return handover.expire(con, again, seats, now).wakes
+
+
+def _hand_on(bus: Bus, room: Room, now: int) -> Wakes:
+    """A handoff that nobody took within the grace goes to the fairest who can be reached now."""
+    seats = [seat for seat in present.seats(bus, room.id, now) if seat.reachable]
+    if fairness.appointed(seats, room.prior_owner) is None:
+        return Wakes()
+    with db.Write(bus.con) as con:
+        if rooms.by_id(con, room.id) != room:
+            return Wakes()  # somebody was faster
+        return handover.appoint(con, room.id, seats, room.prior_owner, now).wakes
 
 
 def _close_void(bus: Bus, now: int) -> None:

@@ -60,8 +60,13 @@ def candidates(seats: list[Seat], prior: str | None) -> list[Seat]:
 def appointed(seats: list[Seat], prior: str | None) -> Seat | None:
     """For whom the turn is reserved when it becomes free, or None: then it lies idle.
 
-    The fairest candidate, if it can be reached. One who is between two waits is not passed
-    over: the turn lies idle and the others leave it the fairness grace.
+    The fairest candidate, if it can be reached. One who is between two waits is not passed over:
+    the turn lies idle, and whoever waits leaves it the fairness grace. Where nobody waits nobody
+    would take the turn afterwards, so then the fairest who can be reached gets it at once.
     """
-    first = next(iter(candidates(seats, prior)), None)
-    return first if first is not None and first.reachable else None
+    there = candidates(seats, prior)
+    if not there or there[0].reachable:
+        return there[0] if there else None
+    if any(seat.waiting for seat in there):
+        return None
+    return next((seat for seat in there if seat.reachable), None)

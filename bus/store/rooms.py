@@ -59,6 +59,16 @@ def needing_care(con: sqlite3.Connection, now: int) -> list[Room]:
     return [Room(*row) for row in con.execute(query, (now,))]
 
 
+def left_lying(con: sqlite3.Connection, before: int) -> list[Room]:
+    """Idle rooms whose handoff has waited since before that time."""
+    query = (
+        _SELECT
+        + """WHERE state = 'idle' AND id > 0 AND idle_since <= ? AND EXISTS (
+               SELECT 1 FROM mail INDEXED BY mail_unread WHERE box = 'turn:' || rooms.id AND received_at IS NULL)"""
+    )
+    return [Room(*row) for row in con.execute(query, (before,))]
+
+
 def make(con: sqlite3.Connection, path: str, now: int) -> int:
     """A new, idle room; its number is never used again."""
     query = "INSERT INTO rooms (path, created_at, active_at, idle_since) VALUES (?, ?, ?, ?) RETURNING id"

@@ -126,12 +126,12 @@ class Scene:
 
     def killed_at(self, point: str):
         """The verb, killed there. A guardian's beat may serve the mail first, and then a point is not passed."""
-        for _ in range(3):
+        for tried in range(3):
             self.set_up()
             _, run = self.deed(die_at(point))
-            if run.code == -signal.SIGKILL:
-                break
-        return run
+            if run.code == -signal.SIGKILL or tried == 2:
+                return run
+        raise AssertionError(point)
 
     def deed(self, env: dict[str, str]):
         """Ann's verb, to its end or its death."""

@@ -69,7 +69,8 @@ def test_a_scramble_ends_in_a_room_that_works(world):
     world.limit(**LIMITS)
     repo = world.repo()
     agents = [world.agent(f"a{i}", repo, harness) for i, harness in enumerate(HARNESSES)] + [world.person("ann", repo)]
-    ids, trouble, until = [agent.id for agent in agents], [], time.monotonic() + SECONDS
+    trouble: list[str] = []
+    ids, until = [agent.id for agent in agents], time.monotonic() + SECONDS
     acting = [
         threading.Thread(target=act, args=(agent, ids, random.Random(SEED + i), until, trouble))
         for i, agent in enumerate(agents)

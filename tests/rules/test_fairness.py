@@ -68,8 +68,16 @@ def test_a_reachable_one_is_appointed():
 
 
 def test_one_between_two_waits_is_not_passed_over():
-    seats = [seat("a", 1, 3), seat("b", 2, 0, fresh=True), seat("c", 3, 1, reachable=True)]
+    seats = [seat("a", 1, 3), seat("b", 2, 0, fresh=True), seat("c", 3, 1, reachable=True, waiting=True)]
     assert fairness.appointed(seats, "a") is None
+
+
+def test_where_nobody_waits_the_turn_does_not_lie_idle_for_one_who_may_come():
+    """A person had looked a moment ago; the agent that only a rewake reaches was never told."""
+    seats = [seat("a", 1, 3), seat("b", 2, 0, fresh=True), seat("c", 3, 1, reachable=True)]
+    chosen = fairness.appointed(seats, "a")
+    assert chosen is not None
+    assert chosen.agent == "c"
 
 
 def test_the_deaf_are_passed_over():
@@ -129,10 +137,12 @@ def test_candidates_keep_the_order_and_everybody_who_may(seats, prior):
 def test_only_who_can_be_reached_is_appointed_and_nobody_fairer_is_passed_over(seats, prior):
     chosen = fairness.appointed(seats, prior)
     there = fairness.candidates(seats, prior)
+    waiting = any(one.waiting for one in there)
     if chosen is None:
         assert not there or not there[0].reachable
+        assert waiting or not any(one.reachable for one in there)
     else:
-        assert chosen == there[0]
+        assert chosen == (there[0] if waiting else next(one for one in there if one.reachable))
         assert chosen.reachable
         assert fairness.eligible(chosen)
 
