@@ -151,7 +151,10 @@ class Sign:
         listening = any(live) or locks.held(bus.lock(agent.id, "console"))
         self.gone = life == "gone" and (bool(agent.verified) or not listening)
         now_seen = not self.gone and (life == "alive" or listening)
-        self.silent = 0 if now_seen else max(0, now - agent.last_seen)
+        age = now - agent.last_seen
+        if self.gone and age < -limits.LAST_SEEN:
+            age = limits.DAY  # the clock went back: a sign from the future must not keep the dead in their turns
+        self.silent = 0 if now_seen else max(0, age)
 
 
 def seats(bus: Bus, room: int, now: int) -> list[Seat]:

@@ -104,6 +104,8 @@ def reservation_over(room: Room, seats: list[Seat], now: int) -> bool:
 def _pending(room: Room, seats: list[Seat], me: Seat, now: int) -> Decision:
     """An idle room with a handoff: cooldown for who gave it, grace for who is fairer."""
     since = room.idle_since or 0
+    if since > now:
+        since = 0  # the clock went back: nobody waits for it to catch up
     if me.agent == room.prior_owner:
         until = since + limits.TAKE_BACK_COOLDOWN
         if now < until and not alone(seats, me):
