@@ -83,7 +83,7 @@ def arrive(ctx: Context, *, park: bool) -> None:
     member = seated(ctx)
     with db.Write(ctx.bus.con) as con:
         known = agents.get(con, ctx.me)
-        if known is None or known.anchor != ctx.caller.anchor or ctx.now - known.last_seen >= limits.LAST_SEEN:
+        if known is None or present.moved(known, ctx.caller) or ctx.now - known.last_seen >= limits.LAST_SEEN:
             present.register(con, ctx)
         if member.intent == "parked" and not park:
             members.set_intent(con, ctx.me, ctx.room.id, "active")
@@ -93,7 +93,7 @@ def needs_arrival(ctx: Context, *, park: bool) -> bool:
     """Would `arrive` write anything?"""
     member = seated(ctx)
     known = agents.get(ctx.bus.con, ctx.me)
-    stale = known is None or known.anchor != ctx.caller.anchor or ctx.now - known.last_seen >= limits.LAST_SEEN
+    stale = known is None or present.moved(known, ctx.caller) or ctx.now - known.last_seen >= limits.LAST_SEEN
     return stale or (member.intent == "parked" and not park)
 
 

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from bus.identity import Caller
     from bus.operations.enter import Context
     from bus.store.db import Bus
     from bus.store.members import Member
@@ -28,6 +29,7 @@ def register(con: sqlite3.Connection, ctx: Context) -> None:
     A new agent's inbox begins here: its place on the bus (room 0) starts at the newest event.
     """
     caller = ctx.caller
+    anchor, verified = _anchor(agents.get(con, ctx.me), caller)
     agents.save(
         con,
         Agent(
@@ -38,8 +40,8 @@ def register(con: sqlite3.Connection, ctx: Context) -> None:
             name=caller.name,
             station=ctx.station(),
             worktree=ctx.stand.worktree,
-            anchor=caller.anchor,
-            verified=int(caller.verified),
+            anchor=anchor,
+            verified=verified,
             generation=1,
             last_seen=ctx.now,
             ended_at=None,
@@ -56,6 +58,22 @@ def register(con: sqlite3.Connection, ctx: Context) -> None:
             raise BusError("session_ended", f"the session of {bound[0]} has ended", "start or resume a session")
         agents.bind_session(con, caller.session_key, ctx.me, ctx.now)
     members.join(con, ctx.me, rooms.BUS, ctx.now, events.newest(con))
+
+
+def _anchor(known: Agent | None, caller: Caller) -> tuple[str | None, int]:
+    """The process whose death ends the agent. A guess never replaces what the harness named.
+
+    A command that outlives its client finds no client any more; it would make a dead holder
+    one that nobody can prove gone.
+    """
+    if known is not None and known.verified and not caller.verified and known.harness == caller.harness:
+        return known.anchor, 1
+    return caller.anchor, int(caller.verified)
+
+
+def moved(known: Agent, caller: Caller) -> bool:
+    """Does the agent live in another process than the one that is recorded?"""
+    return _anchor(known, caller)[0] != known.anchor
 
 
 def _keep_endpoints(con: sqlite3.Connection, ctx: Context) -> None:

@@ -194,7 +194,7 @@ def publish(ctx: Context, told: dict[str, Any]) -> Outcome:
     known = agents.get(con, ctx.me)
     before = presence(known)
     fresh = known is not None and ctx.now - known.last_seen < limits.LAST_SEEN
-    if known is None or before | told != before or not fresh or known.anchor != ctx.caller.anchor:
+    if known is None or before | told != before or not fresh or present.moved(known, ctx.caller):
         with db.Write(con):
             present.register(con, ctx)  # refuses a session that ended while git looked at its files
             _note(con, ctx, told)

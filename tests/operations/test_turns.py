@@ -184,6 +184,8 @@ class TestGone:
     def test_an_inferred_anchor_gets_ten_minutes(self, held):
         """Codex changes its process per turn."""
         held.inferred.add(A)
+        with held.bus() as bus:  # a session whose harness never named its process
+            bus.con.execute("UPDATE agents SET verified = 0 WHERE id = ?", (A,))
         look(held, A)
         held.tick(61)
         look(held, A)

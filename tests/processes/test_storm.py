@@ -273,8 +273,21 @@ def the_room_is_usable(storm) -> None:
             break
         serve_whoever_is_first(storm)
         wait = late.start("wait", "--claim", "--timeout", "1s")
-    assert result["status"] == "your_turn", result
+    assert result["status"] == "your_turn", (result, state_of(storm))
     assert guarded(storm.world)
+
+
+def state_of(storm) -> dict[str, Any]:
+    """What to look at when nobody gets the turn."""
+    row = dict(room(storm.world))
+    known = storm.world.rows("SELECT id, anchor, verified, last_seen, ended_at FROM agents WHERE id = ?", row["owner"])
+    return {
+        "now": int(time.time() * 1000),
+        "room": row,
+        "owner": [dict(one) for one in known],
+        "alive": [agent.id for agent in storm.slots if agent.client.alive],
+        "guarded": guarded(storm.world),
+    }
 
 
 def serve_whoever_is_first(storm) -> None:
