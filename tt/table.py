@@ -48,6 +48,7 @@ COMMANDS = (
         "Who the bus takes me for",
         "tt.commands.who:whoami",
         options=(Option("--explain", "show every step of the decision"),),
+        hot=True,
     ),
     Command(
         ("list",),
@@ -55,6 +56,7 @@ COMMANDS = (
         "tt.commands.rooms:list_rooms",
         (Argument("path", "only rooms at or below this directory", kind="path"),),
         (_ALL,),
+        hot=True,
     ),
     Command(
         ("join",),
@@ -112,6 +114,7 @@ COMMANDS = (
         "tt.commands.views:health",
         options=(Option("--all", "everything, as --verbose"),),
         aliases=("status",),
+        hot=True,
     ),
     Command(
         ("events",),
@@ -159,6 +162,7 @@ COMMANDS = (
             _TARGET,
         ),
         exclusive=(("wait", "follow"),),
+        hot=True,
     ),
     Command(
         ("msg", "reply"),
@@ -213,6 +217,7 @@ COMMANDS = (
         "tt.commands.notes:add",
         (BODY,),
         (Option("--turn", "belongs to this turn", "int", "N", error="invalid_turn_id"), _STDIN),
+        hot=True,
     ),
     Command(
         ("notes", "list"),
@@ -223,18 +228,21 @@ COMMANDS = (
             Option("--after", "only after this note", "int", "ID"),
             _LIMIT,
         ),
+        hot=True,
     ),
     Command(
         ("notes", "resolve"),
         "Mark a note as settled",
         "tt.commands.notes:resolve",
         (Argument("note_id", "number of the note", required=True, kind="int"),),
+        hot=True,
     ),
     Command(
         ("wakes",),
         "Who was woken, how and why",
         "tt.commands.views:wakes",
         options=(Option("--last", "how far back, at most 24h", "duration", "TIME", default="1h"),),
+        hot=True,
     ),
     Command(
         ("inbox",),
@@ -271,20 +279,23 @@ COMMANDS = (
             Option("--clear", "nothing in particular any more"),
             Option("--station", "somebody else's", "text", "STATION"),
         ),
+        hot=True,
     ),
     Command(
         ("config", "get"),
         "Show one setting",
         "tt.commands.settings:get",
         (Argument("key", "its name", required=True),),
+        hot=True,
     ),
     Command(
         ("config", "set"),
         "Change one setting",
         "tt.commands.settings:put",
         (Argument("key", "its name", required=True), Argument("value", "its value", required=True)),
+        hot=True,
     ),
-    Command(("config", "list"), "Show all settings", "tt.commands.settings:list_all"),
+    Command(("config", "list"), "Show all settings", "tt.commands.settings:list_all", hot=True),
     Command(
         ("schema",),
         "The shapes of all results, for programs",

@@ -28,7 +28,7 @@ STATION = "station:"
 
 
 class Delivery(Record):
-    """What became of one box: the public status, transport and state of design 3.3.5."""
+    """What became of one box: the public status, transport and state of a delivery, as senders see them."""
 
     box: str
     status: str

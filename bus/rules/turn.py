@@ -43,7 +43,7 @@ class Decision(Record):
 
 
 def evaluate(stick: Stick, seats: list[Seat], me: Seat, *, claim: bool, now: int) -> Decision:
-    """What the room means for `me` now (design 2.3)."""
+    """What the room means for `me` now."""
     room = stick.room
     if room.owner == me.agent:
         return Decision("own")
