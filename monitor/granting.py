@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bus.operations.enter import Context
     from bus.operations.grant import Granted
     from bus.operations.looking import Look
+    from bus.store.agents import Agent
     from bus.store.db import Bus
     from bus.store.rooms import Room
 
@@ -83,7 +84,7 @@ def arrive(ctx: Context, *, park: bool) -> None:
     member = seated(ctx)
     with db.Write(ctx.bus.con) as con:
         known = agents.get(con, ctx.me)
-        if known is None or present.moved(known, ctx.caller) or ctx.now - known.last_seen >= limits.LAST_SEEN:
+        if _to_be_noted(ctx, known):
             present.register(con, ctx)
         if member.intent == "parked" and not park:
             members.set_intent(con, ctx.me, ctx.room.id, "active")
@@ -93,8 +94,12 @@ def needs_arrival(ctx: Context, *, park: bool) -> bool:
     """Would `arrive` write anything?"""
     member = seated(ctx)
     known = agents.get(ctx.bus.con, ctx.me)
-    stale = known is None or present.moved(known, ctx.caller) or ctx.now - known.last_seen >= limits.LAST_SEEN
-    return stale or (member.intent == "parked" and not park)
+    return _to_be_noted(ctx, known) or (member.intent == "parked" and not park)
+
+
+def _to_be_noted(ctx: Context, known: Agent | None) -> bool:
+    """Is the caller new, in another process than before, or unseen for a while?"""
+    return known is None or present.moved(known, ctx.caller) or ctx.now - known.last_seen >= limits.LAST_SEEN
 
 
 def try_once(ctx: Context, *, park: bool = False, after: int | None = None) -> Outcome:
